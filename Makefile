@@ -1,0 +1,28 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.venv/made: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+run: .venv/made             ## the quick start of the README
+	$(BIN)/python -m doctest -o ELLIPSIS README.md && $(BIN)/python benchmarks/quick_start.py
+
+test: .venv/made            ## everything but slow statistical claims
+	$(BIN)/pytest -n 2 --dist worksteal
+
+check: .venv/made           ## before every push: format, lint, types, import contract, fast tests
+	$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo
+	$(BIN)/pytest --quiet -m 'not slow and not full' -n 2
+
+test-slow: .venv/made       ## statistical claims over many runs
+	$(BIN)/pytest -n 2 -m slow
+
+bench: .venv/made           ## speed, as ratios in one process
+	$(BIN)/python benchmarks/ratios.py
+
+docs: .venv/made            ## the pages are plain Markdown; this checks that their links and names exist
+	$(BIN)/pytest --quiet tests/test_docs.py
+
+.PHONY: run test check test-slow bench docs

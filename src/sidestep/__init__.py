@@ -1,0 +1,77 @@
+"""Move one outcome and leave the others alone, measuring one outcome at a time.
+
+The names below are the front door. They are loaded on first use, so `import sidestep` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from sidestep import environments, errors, policies, testing
+    from sidestep.core.actions import Arms, UnitBall
+    from sidestep.core.problem import TARGET, Problem, Query
+    from sidestep.experiments.record import Trace
+    from sidestep.experiments.simulate import simulate, simulate_many
+    from sidestep.policies.base import Decision
+    from sidestep.policies.epsilon_greedy import EpsilonGreedy
+    from sidestep.policies.explore_commit import ExploreThenCommit
+    from sidestep.policies.oful import OFUL
+    from sidestep.policies.protected_linucb import ProtectedLinUCB
+    from sidestep.policies.round_robin import RoundRobinLinUCB
+    from sidestep.policies.uniform import Uniform
+
+__all__ = [
+    "OFUL",
+    "TARGET",
+    "Arms",
+    "Decision",
+    "EpsilonGreedy",
+    "ExploreThenCommit",
+    "Problem",
+    "ProtectedLinUCB",
+    "Query",
+    "RoundRobinLinUCB",
+    "Trace",
+    "Uniform",
+    "UnitBall",
+    "__version__",
+    "environments",
+    "errors",
+    "policies",
+    "simulate",
+    "simulate_many",
+    "testing",
+]
+
+_HOME = {
+    "Arms": "core.actions",
+    "UnitBall": "core.actions",
+    "TARGET": "core.problem",
+    "Problem": "core.problem",
+    "Query": "core.problem",
+    "Trace": "experiments.record",
+    "simulate": "experiments.simulate",
+    "simulate_many": "experiments.simulate",
+    "Decision": "policies.base",
+    "EpsilonGreedy": "policies.epsilon_greedy",
+    "ExploreThenCommit": "policies.explore_commit",
+    "OFUL": "policies.oful",
+    "ProtectedLinUCB": "policies.protected_linucb",
+    "RoundRobinLinUCB": "policies.round_robin",
+    "Uniform": "policies.uniform",
+}
+_ROOMS = ("environments", "errors", "policies", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"sidestep.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"sidestep.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'sidestep' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

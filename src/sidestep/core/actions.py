@@ -1,0 +1,103 @@
+"""What may be played in a round: the unit ball (Assumption 3.1) or a finite set of arms."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from sidestep.core.problem import SLACK, FloatArray, Problem, whole
+from sidestep.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBall:
+    """Every vector of length at most one; the paper's action set."""
+
+    dim: int  # d
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, low=1)
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest action."""
+        return 1.0
+
+    def contains(self, action: FloatArray) -> bool:
+        """Whether the action may be played, up to rounding."""
+        return bool(action.shape == (self.dim,) and np.linalg.norm(action) <= 1 + SLACK)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arms:
+    """Finitely many actions, one a row. The rows are copied and cannot be written to."""
+
+    vectors: FloatArray  # (K, d)
+    columns: FloatArray = field(init=False, repr=False)  # (d, K): arms innermost, for kernels
+    squared: FloatArray = field(init=False, repr=False)  # (K,): |a|^2
+    longest: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        vectors = np.array(self.vectors, dtype=float, order="C", ndmin=2)
+        if vectors.ndim != 2 or vectors.size == 0:
+            raise InputError(
+                f"arms must be a non-empty array of shape (K, d), got shape {vectors.shape}"
+            )
+        columns = np.ascontiguousarray(vectors.T)
+        squared = np.einsum("jk,jk->k", columns, columns)
+        longest = float(np.sqrt(squared.max()))
+        if not np.isfinite(longest):
+            row = int(np.flatnonzero(~np.isfinite(squared))[0])
+            raise InputError(f"arms must be finite numbers, got {vectors[row]} in row {row}")
+        vectors.setflags(write=False)
+        object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "squared", squared)
+        object.__setattr__(self, "longest", longest)
+
+    @property
+    def dim(self) -> int:
+        """d, the length of a row."""
+        return int(self.vectors.shape[1])
+
+    def __len__(self) -> int:
+        return int(self.vectors.shape[0])
+
+    def __reduce__(self) -> tuple[type["Arms"], tuple[FloatArray]]:
+        return Arms, (self.vectors,)
+
+    def contains(self, action: FloatArray) -> bool:
+        """Whether the action is one of the rows."""
+        return bool((self.vectors == action).all(axis=1).any())
+
+
+Actions: TypeAlias = UnitBall | Arms
+
+
+def checked_actions(problem: Problem, actions: Actions) -> Actions:
+    """The actions, or one sentence that says why this problem cannot be played on them."""
+    if not isinstance(actions, (UnitBall, Arms)):
+        raise InputError(f"actions must be Arms or UnitBall, got {type(actions).__name__}")
+    if actions.dim != problem.dim:
+        raise InputError(f"actions must have dimension {problem.dim}, got {actions.dim}")
+    if actions.longest > problem.action_bound * (1 + SLACK):
+        raise InputError(
+            f"actions must have length at most {problem.action_bound:g}, "
+            f"got one of length {actions.longest:.12g}"
+        )
+    return actions
+
+
+def unreached(arms: Arms, tolerance: float = 1e-8) -> FloatArray:
+    """Orthonormal directions that no arm has a component in; (m, d), m = 0 where they span."""
+    _, values, directions = np.linalg.svd(arms.columns @ arms.columns.T)
+    return np.asarray(directions[values <= tolerance * max(values[0], 1e-300)])
+
+
+def name_directions(directions: FloatArray) -> str:
+    """The directions as a person would write them: e_8, or a combination of coordinates."""
+    names = []
+    for row in directions:
+        parts = [f"{weight:+.2g} e_{j + 1}" for j, weight in enumerate(row) if abs(weight) > 1e-6]
+        names.append(parts[0].split()[-1] if len(parts) == 1 else " ".join(parts))
+    return "; ".join(names)

@@ -1,0 +1,81 @@
+"""Confidence sets Theta_i = {theta : |theta - centre_i|_{V_i} <= radius_i} (Eq. 2)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.estimator import Evidence
+from sidestep.core.geometry import copied, quadratic
+from sidestep.core.problem import FloatArray, IntArray
+
+PRINTED, LOGDET = 0, 1
+RADII = {"printed": PRINTED, "logdet": LOGDET}
+
+
+class Confidence(NamedTuple):
+    """How wide the sets are drawn."""
+
+    rho: FloatArray  # (L+1,)
+    noise: FloatArray  # R_i, (L+1,)
+    norm_bound: float  # M
+    action_bound: float  # A
+    delta: float  # for one vector: what is left of the user's delta after the split (B1)
+    form: int  # PRINTED or LOGDET
+
+
+class Ellipsoids(NamedTuple):
+    """The confidence sets of some vectors, target first."""
+
+    centre: FloatArray  # (n, d)
+    inverse: FloatArray  # (n, d, d)
+    radius: FloatArray  # (n,)
+
+
+@kernel
+def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
+    """sqrt(beta), the radius of Theta_i in the norm of V_i.
+
+    PRINTED is Eq. 2 with the bound on actions where the paper reuses M (B7). LOGDET is what the
+    same theorem of Abbasi-Yadkori et al. gives before it is simplified; it is never wider for
+    d >= 2, and for d = 1 only it is implied by the theorem.
+    """
+    R, d = confidence.noise[index], evidence.centre.shape[1]
+    rho = confidence.rho[index]
+    if confidence.form == PRINTED:
+        growth = 1.0 + evidence.counts[index] * confidence.action_bound**2 / rho
+        spread = d * np.log(growth / confidence.delta)
+    else:
+        spread = evidence.logdet[index] - 2.0 * np.log(confidence.delta)
+    return R * np.sqrt(spread) + np.sqrt(rho) * confidence.norm_bound
+
+
+@kernel
+def width(confidence: Confidence, evidence: Evidence, index: int, action: FloatArray) -> float:
+    """Half-length of the interval for <a, theta_i>: radius_i |a|_{V_i^-1}."""
+    spread = max(quadratic(evidence.inverse[index], action), 0.0)
+    return radius(confidence, evidence, index) * np.sqrt(spread)
+
+
+@kernel
+def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> Ellipsoids:
+    """The confidence sets of the vectors in `rows`."""
+    n, d = rows.size, evidence.centre.shape[1]
+    sets = Ellipsoids(np.empty((n, d)), np.empty((n, d, d)), np.empty(n))
+    for row in range(n):
+        copied(evidence.centre[rows[row]], sets.centre[row])
+        for j in range(d):
+            copied(evidence.inverse[rows[row], j], sets.inverse[row, j])
+        sets.radius[row] = radius(confidence, evidence, rows[row])
+    return sets
+
+
+@kernel
+def widest(confidence: Confidence, evidence: Evidence, rows: IntArray, action: FloatArray) -> int:
+    """Of the vectors in `rows` the one least understood along the action (Alg. 2, index)."""
+    best, largest = rows[0], -1.0
+    for row in rows:
+        here = width(confidence, evidence, row, action)
+        if here > largest * (1.0 + 1e-10):  # ties: lowest index
+            best, largest = row, here
+    return best

@@ -1,0 +1,188 @@
+"""CORE-SET: when enough has been seen to name a spanning set of protected vectors.
+
+Every vector is measured alike until the best subset of the estimates is certainly independent
+(Alg. CORE-SET, and Alg. CORE-SET for known lambda_min). lambda_min(S) is the smallest eigenvalue
+of the Gram matrix of S, zero exactly where S is dependent (A7). Estimates are plain means, not
+ridge estimates: regularisation would bias the eigenvalue down (A9).
+
+rule         stops when                                             returns
+PRINTED      lambda > 16 L R (M+R) (d log 6 + log 1/delta) / sqrt(n+1)   best subset of size k
+INTENDED     the same over sqrt(n), n sweeps done (A10)                  best subset of size k
+CERTIFIED    sigma_k >= c e_n, at geometric checks (B2)                  best subset of size k
+EIGENVALUE   e_n <= 0.2113 sqrt(lambda_min), known beforehand (A6)       k = #{sigma > sqrt(lambda_min)/2}
+RESOLUTION   e_n <= resolution / 2, known beforehand                     k = #{sigma > e_n}
+
+Each of the last four returns, with probability 1 - delta, a set whose lambda_min is at least a third
+(CERTIFIED: the share gamma; RESOLUTION: of directions that strong) of the best set's.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.estimator import Evidence
+from sidestep.core.geometry import dot, total
+from sidestep.core.problem import FloatArray, IntArray
+from sidestep.core.subset import Subset, best_subset, search_subset
+
+__all__ = ["CoreSetRule", "Subset", "best_subset", "error_bound", "is_check", "settle"]
+
+PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
+MAX_NODES = 1_000_000  # of the subset search, in every test of a rule
+REACHED = 1e-8  # share of the largest eigenvalue below which arms do not reach a direction
+
+
+class CoreSetRule(NamedTuple):
+    """When CORE-SET ends, and what it returns."""
+
+    kind: int
+    size: int  # k; unused by EIGENVALUE and RESOLUTION
+    noise: float  # R, the largest of the protected vectors
+    norm_bound: float  # M
+    delta: float  # per vector for PRINTED and INTENDED, else for the phase as a whole
+    factor: float  # c of CERTIFIED
+    threshold: float  # lambda_min or the resolution
+    basis: bool  # samples are of e_1..e_d, not of arms
+
+
+def certified_factor(gamma: float) -> float:
+    """C such that sigma >= c e leaves lambda_min(S) >= gamma max lambda_min (Weyl)."""
+    return (1 + math.sqrt(gamma)) / (1 - math.sqrt(gamma))
+
+
+@kernel
+def settle(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> None:
+    """At the end of a sweep: if the rule stops, switch on the target and the core set, in place."""
+    estimates, strength = plain_estimates(evidence, rule.basis)
+    sweeps = total(evidence.counts, 1) // estimates.size
+    size = stopping_size(rule, estimates, strength, sweeps)
+    if size < 0:
+        return
+    rows, _, _ = search_subset(estimates, size, MAX_NODES)
+    core_set[0] = 1
+    for row in rows:
+        core_set[row + 1] = 1
+
+
+@kernel
+def best_rows(vectors: FloatArray, size: int) -> IntArray:
+    """The target and the best `size` protected vectors; vectors (L+1, d); (size+1,)."""
+    rows = np.zeros(size + 1, np.int64)
+    if size > 0:
+        best, _, _ = search_subset(vectors[1:], size, MAX_NODES)
+        for row in range(size):
+            rows[row + 1] = best[row] + 1
+    return rows
+
+
+@kernel
+def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, sweeps: int) -> int:
+    """Size of the core set if the rule stops here, else -1."""
+    L, d = estimates.shape
+    if strength <= 0.0:
+        return -1
+    if rule.kind in (EIGENVALUE, RESOLUTION):
+        error = whole_error(d, L, rule.noise, strength, rule.delta)
+        root = np.sqrt(rule.threshold) if rule.kind == EIGENVALUE else rule.threshold
+        share = 0.5 * (1.0 - 1.0 / np.sqrt(3.0)) if rule.kind == EIGENVALUE else 0.5
+        if error > share * root:
+            return -1
+        floor = 0.5 * root if rule.kind == EIGENVALUE else error
+        _, values, _ = np.linalg.svd(estimates, full_matrices=False)
+        size = 0
+        while size < values.size and values[size] > floor:
+            size += 1
+        return size
+    number = is_check(sweeps) if rule.kind == CERTIFIED else sweeps
+    if number == 0:
+        return -1
+    _, eigenvalue, _ = search_subset(estimates, rule.size, MAX_NODES)
+    if eigenvalue >= needed_eigenvalue(rule, d, L, strength, number):
+        return rule.size
+    return -1
+
+
+@kernel
+def needed_eigenvalue(rule: CoreSetRule, d: int, L: int, strength: float, number: int) -> float:
+    """What lambda_min of the best subset must reach for the rule to stop."""
+    if rule.kind == CERTIFIED:
+        delta = rule.delta / (number * (number + 1.0))
+        return (rule.factor * error_bound(d, L, rule.size, rule.noise, strength, delta)) ** 2
+    clock = strength + 1.0 if rule.kind == PRINTED else strength
+    R, M = rule.noise, rule.norm_bound
+    scale = 16.0 * L * R * (M + R) * (d * np.log(6.0) - np.log(rule.delta))
+    return np.nextafter(scale / np.sqrt(clock), np.inf)  # print goes on while <=
+
+
+@kernel
+def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]:
+    """Unregularised estimates of the protected vectors (L, d), and the strength of the design.
+
+    Strength is the smallest eigenvalue of a vector's sum of a a': the number of sweeps where the
+    basis is played. Over arms it is taken over the directions that the arms reach (A13).
+    """
+    L, d = evidence.moment.shape[0] - 1, evidence.moment.shape[1]
+    estimates = np.zeros((L, d))
+    strength = np.inf
+    for i in range(L):
+        moment = evidence.moment[i + 1]
+        if basis:
+            for j in range(d):
+                weight = evidence.gram[i + 1, j, j]
+                estimates[i, j] = moment[j] / weight if weight > 0.0 else 0.0
+                strength = min(strength, weight)
+            continue
+        values, directions = np.linalg.eigh(evidence.gram[i + 1])
+        for j in range(d):
+            if values[j] > REACHED * values[d - 1]:
+                strength = min(strength, values[j])
+                share = dot(directions[:, j], moment) / values[j]
+                for k in range(d):
+                    estimates[i, k] += share * directions[k, j]
+    return estimates, strength
+
+
+@kernel
+def error_bound(d: int, L: int, k: int, R: float, strength: float, delta: float) -> float:
+    """e_n: all k-subsets of the estimates are this close to the truth in operator norm, w.p. 1 - delta.
+
+    The least of three bounds on sub-Gaussian matrices: entrywise over subsets, entrywise over all
+    L, and a net of the unit sphere of R^k. No union is needed: none of the three is random.
+    """
+    subsets = _log_binomial(L, k) - np.log(delta)
+    best = min(_tail(d * k, subsets), _tail(d * L, -np.log(delta)))
+    for step in range(1, 5):
+        net = 0.1 * step
+        covered = _tail(d, k * np.log(1.0 + 2.0 / net) + subsets) / (1.0 - net)
+        best = min(best, covered)
+    return R / np.sqrt(strength) * best
+
+
+@kernel
+def whole_error(d: int, L: int, R: float, strength: float, delta: float) -> float:
+    """The same for the whole L x d matrix at one fixed time."""
+    return R / np.sqrt(strength) * _tail(d * L, -np.log(delta))
+
+
+@kernel
+def _tail(m: int, x: float) -> float:
+    """Length that a 1-sub-Gaussian vector in R^m passes with probability at most exp(-x)."""
+    return np.sqrt(m + 2.0 * np.sqrt(m * x) + 2.0 * x)
+
+
+@kernel
+def _log_binomial(n: int, k: int) -> float:
+    """Log of n over k."""
+    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
+
+
+@kernel
+def is_check(sweeps: int) -> int:
+    """Number j of the check that falls on this sweep, 0 where none does; checks grow by 1.1."""
+    at, number = 1, 1
+    while at < sweeps:
+        at = max(at + 1, math.ceil(1.1 * at))
+        number += 1
+    return number if at == sweeps else 0

@@ -1,0 +1,220 @@
+"""Regularised least squares for every vector (Eq. 1): theta_i = V_i^-1 sum of a x.
+
+symbol    name             shape         what it is
+T_i       counts           (L+1,)        how often vector i was measured
+V_i       gram + rho I     (L+1, d, d)   sum of a a'; `gram_low` is what rounding lost of it
+          moment           (L+1, d)      sum of a x;  `moment_low` likewise
+theta_i   centre           (L+1, d)      the estimate
+V_i^-1    inverse          (L+1, d, d)
+          logdet           (L+1,)        log det V_i - d log rho
+
+The sums are the truth. The last three are functions of them, kept because a round then costs
+d^2 instead of d^3; every REFACTOR measurements of a vector they are computed from the sums anew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.geometry import (
+    apply,
+    cholesky,
+    copied,
+    dot,
+    inverse_into,
+    solve_cholesky,
+)
+from sidestep.core.problem import FloatArray, IntArray
+
+REFACTOR = 128
+
+
+class Evidence(NamedTuple):
+    """All that was measured, as sums, and what follows from it for one rho."""
+
+    counts: IntArray
+    gram: FloatArray
+    gram_low: FloatArray
+    moment: FloatArray
+    moment_low: FloatArray
+    centre: FloatArray
+    inverse: FloatArray
+    logdet: FloatArray
+
+
+@kernel
+def no_evidence(rho: FloatArray, dim: int) -> Evidence:
+    """Evidence before the first round; rho (L+1,)."""
+    n = rho.size
+    inverse = np.zeros((n, dim, dim))
+    for i in range(n):
+        for j in range(dim):
+            inverse[i, j, j] = 1.0 / rho[i]
+    return Evidence(
+        np.zeros(n, np.int64),
+        np.zeros((n, dim, dim)),
+        np.zeros((n, dim, dim)),
+        np.zeros((n, dim)),
+        np.zeros((n, dim)),
+        np.zeros((n, dim)),
+        inverse,
+        np.zeros(n),
+    )
+
+
+@kernel
+def copy_evidence(evidence: Evidence) -> Evidence:
+    """The same evidence in arrays of its own."""
+    return Evidence(
+        evidence.counts.copy(),
+        evidence.gram.copy(),
+        evidence.gram_low.copy(),
+        evidence.moment.copy(),
+        evidence.moment_low.copy(),
+        evidence.centre.copy(),
+        evidence.inverse.copy(),
+        evidence.logdet.copy(),
+    )
+
+
+@kernel
+def absorb(
+    evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
+) -> None:
+    """Add one measurement to the evidence, in place; `absorbed` is the pure face of it."""
+    gram, gram_low = evidence.gram[index], evidence.gram_low[index]
+    moment, moment_low = evidence.moment[index], evidence.moment_low[index]
+    centre, inverse = evidence.centre[index], evidence.inverse[index]
+    d = action.size
+    for j in range(d):
+        for k in range(d):
+            term = action[j] * action[k]
+            gram_low[j, k] += _rounding(gram[j, k], term)
+            gram[j, k] += term
+        term = action[j] * feedback
+        moment_low[j] += _rounding(moment[j], term)
+        moment[j] += term
+    evidence.counts[index] += 1
+    if evidence.counts[index] % REFACTOR == 0:
+        refactor(evidence, rho, index)
+        return
+    gain = apply(inverse, action)
+    growth = dot(action, gain)
+    surprise = (feedback - dot(action, centre)) / (1.0 + growth)
+    for j in range(d):
+        centre[j] += gain[j] * surprise
+        for k in range(d):
+            inverse[j, k] -= gain[j] * gain[k] / (1.0 + growth)
+    evidence.logdet[index] += np.log1p(growth)
+
+
+@kernel
+def refactor(evidence: Evidence, rho: FloatArray, index: int) -> None:
+    """Compute centre, inverse and log-determinant of one vector from its sums, in place."""
+    gram, gram_low = evidence.gram[index], evidence.gram_low[index]
+    d = gram.shape[0]
+    precision = np.empty((d, d))
+    for j in range(d):
+        for k in range(d):
+            precision[j, k] = gram[j, k] + gram_low[j, k]
+        precision[j, j] += rho[index]
+    factor = cholesky(precision)
+    inverse_into(factor, evidence.inverse[index])
+    logdet = 0.0
+    for j in range(d):
+        logdet += 2.0 * np.log(factor[j, j]) - np.log(rho[index])
+    evidence.logdet[index] = logdet
+    moment, moment_low = evidence.moment[index], evidence.moment_low[index]
+    centre = evidence.centre[index]
+    for j in range(d):
+        centre[j] = moment[j] + moment_low[j]
+    copied(solve_cholesky(factor, centre), centre)
+    for _ in range(2):
+        residual = _residual(gram, gram_low, moment, moment_low, rho[index], centre)
+        correction = solve_cholesky(factor, residual)
+        for j in range(d):
+            centre[j] += correction[j]
+
+
+@kernel
+def _residual(
+    gram: FloatArray,
+    gram_low: FloatArray,
+    moment: FloatArray,
+    moment_low: FloatArray,
+    rho: float,
+    x: FloatArray,
+) -> FloatArray:
+    """Moment - V x in doubled precision; (d,)."""
+    d = x.size
+    residual = np.empty(d)
+    for j in range(d):
+        high, low = moment[j], moment_low[j]
+        for k in range(d):
+            weight, lost = gram[j, k], gram_low[j, k]
+            if j == k:
+                lost += _rounding(weight, rho)
+                weight += rho
+            product = -weight * x[k]
+            low += _product_rounding(-weight, x[k], product) - lost * x[k]
+            low += _rounding(high, product)
+            high += product
+        residual[j] = high + low
+    return residual
+
+
+@kernel
+def _rounding(left: float, right: float) -> float:
+    """What left + right loses to rounding."""
+    total = left + right
+    taken = total - left
+    return (left - (total - taken)) + (right - taken)
+
+
+@kernel
+def _product_rounding(left: float, right: float, product: float) -> float:
+    """What left * right loses to rounding (Dekker's splitting)."""
+    split = 134217729.0  # 2^27 + 1
+    a = left * split
+    a_high = a - (a - left)
+    b = right * split
+    b_high = b - (b - right)
+    a_low, b_low = left - a_high, right - b_high
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@kernel
+def absorbed(
+    evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
+) -> Evidence:
+    """Evidence with one more measurement; the one handed in is left as it was."""
+    grown = copy_evidence(evidence)
+    absorb(grown, rho, action, index, feedback)
+    return grown
+
+
+@kernel
+def estimate(evidence: Evidence, rho: FloatArray) -> FloatArray:
+    """The regularised estimates from the sums alone (Eq. 1); (L+1, d)."""
+    fresh = copy_evidence(evidence)
+    for index in range(rho.size):
+        refactor(fresh, rho, index)
+    return fresh.centre
+
+
+@kernel
+def clear(evidence: Evidence, rho: FloatArray) -> None:
+    """Forget everything, in place."""
+    d = evidence.centre.shape[1]
+    for i in range(rho.size):
+        evidence.counts[i] = 0
+        evidence.logdet[i] = 0.0
+        for j in range(d):
+            evidence.moment[i, j] = 0.0
+            evidence.moment_low[i, j] = 0.0
+            evidence.centre[i, j] = 0.0
+            for k in range(d):
+                evidence.gram[i, j, k] = 0.0
+                evidence.gram_low[i, j, k] = 0.0
+                evidence.inverse[i, j, k] = 1.0 / rho[i] if j == k else 0.0

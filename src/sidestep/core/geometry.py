@@ -1,0 +1,209 @@
+"""Norms, projections and subspaces (paragraph Notation), and the one rule for ties."""
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.problem import TARGET, FloatArray, IntArray
+
+TIE = 1e-10  # values closer than this, relative to the largest, count as equal
+DEPENDENT = 1e-12  # a vector whose square shrinks below this share adds no direction
+
+
+@kernel
+def lowest_argmax(values: FloatArray) -> int:
+    """Row of the largest value; of values that tie, the lowest row.
+
+    A tie is a tie up to rounding: otherwise the order in which a sum was taken would choose.
+    """
+    largest = -np.inf
+    for k in range(values.size):
+        largest = max(largest, values[k])
+    floor = largest - TIE * abs(largest)
+    for k in range(values.size):
+        if values[k] >= floor:
+            return k
+    return 0
+
+
+@kernel
+def dot(left: FloatArray, right: FloatArray) -> float:
+    """Inner product of two vectors, summed in order."""
+    total = 0.0
+    for j in range(left.size):
+        total += left[j] * right[j]
+    return total
+
+
+@kernel
+def quadratic(matrix: FloatArray, vector: FloatArray) -> float:
+    """Squared weighted norm |x|_V^2 = x' V x of a symmetric matrix."""
+    total = 0.0
+    for j in range(vector.size):
+        inner = 0.5 * matrix[j, j] * vector[j]
+        for k in range(j):
+            inner += matrix[j, k] * vector[k]
+        total += inner * vector[j]
+    return 2.0 * total
+
+
+@kernel
+def apply(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """Matrix times vector, summed in order; (d,)."""
+    out = np.empty(matrix.shape[0])
+    for j in range(matrix.shape[0]):
+        out[j] = dot(matrix[j], vector)
+    return out
+
+
+@kernel
+def copied(source: FloatArray, target: FloatArray) -> None:
+    """Write one vector into another (numba compiles this far faster than a slice assignment)."""
+    for j in range(source.size):
+        target[j] = source[j]
+
+
+@kernel
+def scaled(factor: float, vector: FloatArray) -> FloatArray:
+    """The vector times a number; (d,)."""
+    out = np.empty(vector.size)
+    for j in range(vector.size):
+        out[j] = factor * vector[j]
+    return out
+
+
+@kernel
+def take_out(direction: FloatArray, vector: FloatArray) -> None:
+    """Remove the part of the vector along a unit direction, in place."""
+    along = dot(direction, vector)
+    for j in range(vector.size):
+        vector[j] -= along * direction[j]
+
+
+@kernel
+def orthonormal(vectors: FloatArray) -> FloatArray:
+    """Orthonormal basis of the span of the rows (Gram-Schmidt, twice); (rank, d).
+
+    Rows that add no direction are left out, so dependent and zero rows are welcome.
+    """
+    basis = np.empty_like(vectors)
+    rank = 0
+    for row in range(vectors.shape[0]):
+        if rank == vectors.shape[1]:
+            break
+        candidate = basis[rank]
+        copied(vectors[row], candidate)
+        before = dot(candidate, candidate)
+        for _ in range(2):
+            for other in range(rank):
+                take_out(basis[other], candidate)
+        after = dot(candidate, candidate)
+        if after > DEPENDENT * before:
+            for j in range(candidate.size):
+                candidate[j] /= np.sqrt(after)
+            rank += 1
+    return basis[:rank]
+
+
+@kernel
+def project_off(basis: FloatArray, vector: FloatArray) -> FloatArray:
+    """What is left of the vector once the span of an orthonormal basis is taken out; (d,)."""
+    left = vector.copy()
+    for _ in range(2):
+        for row in range(basis.shape[0]):
+            take_out(basis[row], left)
+    return left
+
+
+@kernel
+def top_directions(vectors: FloatArray, rank: int) -> FloatArray:
+    """The `rank` directions closest to the rows: uncentred PCA (E6); (rank or fewer, d)."""
+    _, values, directions = np.linalg.svd(vectors, full_matrices=False)
+    kept = 0
+    while kept < min(rank, values.size) and values[kept] > 0.0:
+        kept += 1
+    return directions[:kept]
+
+
+@kernel
+def plug_in(centre: FloatArray, rank: int) -> FloatArray:
+    """What the estimates say theta_perp is, off their closest rank-s subspace (E6); (d,).
+
+    Deviation from the paper: print assigns the projection on that subspace to P; the reward needs
+    its complement. The directions are those of uncentred PCA.
+    """
+    if rank == 0:
+        return centre[TARGET].copy()
+    return project_off(top_directions(centre[1:], rank), centre[TARGET])
+
+
+@kernel
+def members(chosen: IntArray) -> IntArray:
+    """Rows that are switched on, in ascending order."""
+    rows = np.empty(chosen.size, np.int64)
+    count = 0
+    for row in range(chosen.size):
+        if chosen[row]:
+            rows[count] = row
+            count += 1
+    return rows[:count]
+
+
+@kernel
+def total(counts: IntArray, first: int) -> int:
+    """Sum of the counts from one row on."""
+    seen = 0
+    for row in range(first, counts.size):
+        seen += counts[row]
+    return seen
+
+
+@kernel
+def cholesky(matrix: FloatArray) -> FloatArray:
+    """Lower factor of a positive definite matrix; (d, d)."""
+    d = matrix.shape[0]
+    factor = np.zeros((d, d))
+    for j in range(d):
+        for k in range(j + 1):
+            left = matrix[j, k] - dot(factor[j, :k], factor[k, :k])
+            factor[j, k] = np.sqrt(left) if j == k else left / factor[k, k]
+    return factor
+
+
+@kernel
+def solve_cholesky(factor: FloatArray, right: FloatArray) -> FloatArray:
+    """Solution of (factor factor') x = right; (d,)."""
+    d = right.size
+    x = right.copy()
+    for j in range(d):
+        for k in range(j):
+            x[j] -= factor[j, k] * x[k]
+        x[j] /= factor[j, j]
+    for j in range(d - 1, -1, -1):
+        for k in range(j + 1, d):
+            x[j] -= factor[k, j] * x[k]
+        x[j] /= factor[j, j]
+    return x
+
+
+@kernel
+def inverse_into(factor: FloatArray, out: FloatArray) -> None:
+    """Inverse of factor factor', made symmetric, into `out` (d, d)."""
+    d = factor.shape[0]
+    unit = np.zeros(d)
+    for j in range(d):
+        unit[j] = 1.0
+        copied(solve_cholesky(factor, unit), out[j])
+        unit[j] = 0.0
+    for j in range(d):
+        for k in range(j):
+            mean = 0.5 * (out[j, k] + out[k, j])
+            out[j, k] = mean
+            out[k, j] = mean
+
+
+def condition_number(vectors: FloatArray) -> float:
+    """Largest over smallest singular value of the rows; infinite where they do not span."""
+    values = np.linalg.svd(vectors, compute_uv=False)
+    if len(values) < vectors.shape[1] or values[-1] == 0:
+        return float("inf")
+    return float(values[0] / values[-1])

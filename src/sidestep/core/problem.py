@@ -1,0 +1,156 @@
+"""What the player is told (section Model): sizes, noise, bounds. Never the vectors themselves."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidestep.errors import InputError
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]
+
+TARGET = 0  # index of theta_0; protected vectors are 1..L
+
+SLACK = 1e-9  # relative slack when a length is compared with its bound
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The protected linear bandit as its player sees it.
+
+    Of the protected subspace one of three things may be known: its dimension s, the eigenvalue
+    lambda_min of its best spanning set, or a resolution, the smallest singular value that
+    matters. The rank cannot be certified from data alone (Remark "Knowledge of s").
+    """
+
+    dim: int  # d
+    n_protected: int  # L
+    subspace_dim: int | None = None  # s
+    noise_scale: float | Sequence[float] | None = 1.0  # R, one for all or one per vector
+    norm_bound: float = 1.0  # M: |theta_i| <= M
+    action_bound: float = 1.0  # A: |a| <= A; the paper calls this M as well (B7)
+    eigenvalue: float | None = None  # lambda_min
+    resolution: float | None = None  # sigma_res
+    costs: float | Sequence[float] = 1.0  # of one query, one for all or one per index
+    feedback_bound: float = field(init=False, repr=False, compare=False)  # what tell accepts
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, low=1)
+        whole("n_protected", self.n_protected, low=0)
+        if self.subspace_dim is not None:
+            limit = min(self.n_protected, self.dim)
+            low = 0 if self.n_protected == 0 else 1
+            whole("subspace_dim", self.subspace_dim, low=low, high=limit)
+        elif self.n_protected == 0:
+            object.__setattr__(self, "subspace_dim", 0)
+        if self.noise_scale is not None:
+            self._spread("noise_scale", self.noise_scale, allow_zero=True)
+        self._spread("costs", self.costs, allow_zero=False)
+        for name in ("norm_bound", "action_bound"):
+            positive(name, getattr(self, name))
+        for name in ("eigenvalue", "resolution"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
+        noise = max(self.noise) if self.noise_scale is not None else 0.0
+        bound = 1e6 * (self.norm_bound * self.action_bound + noise)
+        object.__setattr__(self, "feedback_bound", float(bound))
+
+    def _spread(self, name: str, value: float | Sequence[float], *, allow_zero: bool) -> None:
+        """Check a number or one number per vector; sequences are kept as tuples."""
+        if not np.isscalar(value):
+            kept = tuple(float(x) for x in value)  # type: ignore[union-attr]
+            if len(kept) != self.n_vectors:
+                raise InputError(
+                    f"{name} must be a number or {self.n_vectors} numbers, one per vector, "
+                    f"got {len(kept)}"
+                )
+            object.__setattr__(self, name, kept)
+        for number in per_vector(getattr(self, name), self.n_vectors):
+            if not math.isfinite(number) or number < 0 or (number == 0 and not allow_zero):
+                sign = "zero or positive" if allow_zero else "positive"
+                raise InputError(f"{name} must be {sign} and finite, got {value!r}")
+
+    @property
+    def n_vectors(self) -> int:
+        """L + 1, the target included."""
+        return self.n_protected + 1
+
+    @property
+    def noise(self) -> FloatArray:
+        """R of every vector; (L+1,)."""
+        if self.noise_scale is None:
+            raise InputError("noise_scale must be a number for this policy, got None")
+        return per_vector(self.noise_scale, self.n_vectors)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One play: an action and the index of the vector to measure it with."""
+
+    action: FloatArray  # (d,)
+    index: int  # 0 the target, 1..L the protected
+
+
+def per_vector(value: float | Sequence[float], count: int) -> FloatArray:
+    """A number for every vector, from one number or one each; (count,)."""
+    return np.broadcast_to(np.asarray(value, dtype=float), (count,)).copy()
+
+
+def whole(name: str, value: int, *, low: int, high: int | None = None) -> None:
+    """Raise unless value is an integer in low..high."""
+    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integral or value < low or (high is not None and value > high):
+        expected = f"be an integer >= {low}" if high is None else f"lie in {low}..{high}"
+        raise InputError(f"{name} must {expected}, got {value!r}")
+
+
+def positive(name: str, value: float) -> None:
+    """Raise unless value is a finite number above zero."""
+    if not _is_number(value) or not math.isfinite(value) or value <= 0:
+        raise InputError(f"{name} must be positive and finite, got {value!r}")
+
+
+def probability(name: str, value: float) -> None:
+    """Raise unless value lies strictly between 0 and 1."""
+    if not _is_number(value) or not 0 < value < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+
+
+def checked_query(problem: Problem, query: Query) -> Query:
+    """The query as float arrays, or one sentence that says what is wrong with it."""
+    action = np.array(
+        query.action, dtype=float
+    )  # a copy: kernels are compiled for one kind of array
+    if action.shape != (problem.dim,):
+        raise InputError(f"action must have shape ({problem.dim},), got {action.shape}")
+    length = float(np.sqrt(action @ action))
+    if not math.isfinite(length):
+        raise InputError("action must be finite numbers, got NaN or infinity")
+    if length > problem.action_bound * (1 + SLACK):
+        raise InputError(
+            f"action must have length at most {problem.action_bound:g}, got {length:.12g}"
+        )
+    whole("index", query.index, low=0, high=problem.n_protected)
+    return Query(action, int(query.index))
+
+
+def checked_feedback(problem: Problem, value: object) -> float:
+    """The feedback as a float, or one sentence that says why it is not one.
+
+    The bound is no statement about the noise: one absurd number (a lost decimal point, a code for
+    "missing") would drown every sum it enters for good.
+    """
+    if not _is_number(value) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise InputError(f"feedback must be a finite number, got {value!r}")
+    number = float(value)  # type: ignore[arg-type]
+    if abs(number) > problem.feedback_bound:
+        raise InputError(f"feedback must lie within +-{problem.feedback_bound:g}, got {value!r}")
+    return number
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -1,0 +1,130 @@
+"""How the reward of an arm answers to every unknown vector, to first order.
+
+With P the projector on the span of the protected vectors, p = a - P a, t = theta_0 - P theta_0, and
+x, y(a) the coefficients of P theta_0 and P a in the protected vectors,
+
+    d <a, theta_0 - P theta_0> = <p, d theta_0> - sum_i <x_i p + y_i(a) t, d theta_i>,
+
+exact where the protected vectors are independent. Summing what every confidence set allows gives an
+index for arms, exact as the sets shrink, and with it a rigorous bound.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.confidence import Confidence, Ellipsoids, ellipsoids
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import Menu
+from sidestep.core.geometry import copied, dot, project_off, quadratic
+from sidestep.core.problem import FloatArray, IntArray
+
+
+class Frame(NamedTuple):
+    """The protected subspace of some vectors, and the target seen from it."""
+
+    basis: FloatArray  # (s, d) orthonormal
+    dual: FloatArray  # (L, d): y(a) = dual a
+    coefficients: FloatArray  # x, (L,)
+    rest: FloatArray  # t, (d,)
+    smallest: float  # smallest singular value that was kept
+
+
+@kernel
+def frame(vectors: FloatArray, rank: int) -> Frame:
+    """Frame of vectors (L+1, d), target first; of the protected rows the top `rank` directions."""
+    L, d = vectors.shape[0] - 1, vectors.shape[1]
+    dual, coefficients = np.zeros((L, d)), np.zeros(L)
+    if L == 0 or rank == 0:
+        return Frame(np.zeros((0, d)), dual, coefficients, vectors[0].copy(), np.inf)
+    left, values, directions = np.linalg.svd(vectors[1:], full_matrices=False)
+    kept = 0
+    while kept < min(rank, values.size) and values[kept] > 1e-14 * max(values[0], 1e-300):
+        kept += 1
+    basis = np.empty((kept, d))
+    for j in range(kept):
+        copied(directions[j], basis[j])
+        for i in range(L):
+            for k in range(d):
+                dual[i, k] += left[i, j] / values[j] * basis[j, k]
+    for i in range(L):
+        coefficients[i] = dot(dual[i], vectors[0])
+    rest = project_off(basis, vectors[0])
+    return Frame(basis, dual, coefficients, rest, values[kept - 1] if kept else 0.0)
+
+
+@kernel
+def gradient(view: Frame, action: FloatArray) -> FloatArray:
+    """Derivative of the reward of an action in every vector: p, then -(x_i p + y_i t); (L+1, d)."""
+    L, d = view.dual.shape
+    out = np.empty((L + 1, d))
+    left = out[0]
+    copied(project_off(view.basis, action), left)
+    for i in range(L):
+        share = dot(view.dual[i], action)
+        for k in range(d):
+            out[i + 1, k] = -(view.coefficients[i] * left[k] + share * view.rest[k])
+    return out
+
+
+@kernel
+def first_order_values(
+    confidence: Confidence, evidence: Evidence, menu: Menu, rows: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """First-order optimistic value of every arm, and a rigorous upper bound on its exact one; (K,), (K,).
+
+    The value adds up what every set allows along the gradient, and is cut at the Thales bound: the
+    projection of a lies on the sphere over the diameter from 0 to a. rows = 0 and the core set.
+    """
+    sets = ellipsoids(confidence, evidence, rows)
+    view = frame(sets.centre, rows.size - 1)
+    K = menu.squared.size
+    values, bounds = np.empty(K), np.empty(K)
+    reach = np.empty(rows.size)  # longest semi-axis of every set
+    for i in range(rows.size):
+        spread, _ = np.linalg.eigh(sets.inverse[i])
+        reach[i] = sets.radius[i] * np.sqrt(spread[spread.size - 1])
+    longest = np.sqrt(dot(sets.centre[0], sets.centre[0])) + reach[0]
+    action = np.empty(menu.columns.shape[0])
+    for k in range(K):
+        for j in range(action.size):
+            action[j] = menu.columns[j, k]
+        slopes = gradient(view, action)
+        first = dot(slopes[0], sets.centre[0])
+        for i in range(rows.size):
+            first += sets.radius[i] * np.sqrt(max(quadratic(sets.inverse[i], slopes[i]), 0.0))
+        upper = dot(action, sets.centre[0])
+        upper += sets.radius[0] * np.sqrt(max(quadratic(sets.inverse[0], action), 0.0))
+        across = np.sqrt(menu.squared[k]) * longest
+        thales = min(0.5 * (upper + across), across)
+        values[k] = min(first, thales)
+        bounds[k] = min(first + _remainder(sets, view, reach, slopes[0], action), thales)
+    return values, bounds
+
+
+@kernel
+def _remainder(
+    sets: Ellipsoids, view: Frame, reach: FloatArray, left: FloatArray, action: FloatArray
+) -> float:
+    """What second order can add to the first-order value; infinite where the span is not settled."""
+    s = reach.size - 1
+    error = np.sqrt(dot(reach[1:], reach[1:]))
+    if view.basis.shape[0] < s or error >= view.smallest:
+        return np.inf
+    sigma = view.smallest - error
+    off, on = 0.0, 0.0
+    for i in range(1, s + 1):
+        off += sets.radius[i] ** 2 * max(quadratic(sets.inverse[i], left), 0.0)
+        on += abs(dot(view.dual[i - 1], action)) * reach[i]
+    off = np.sqrt(off)
+    if s == 0:
+        return 0.0
+    moved = np.sqrt(on**2 + (off / sigma) ** 2)  # how far the projection of a may move
+    turned = off / sigma**2 + on / sigma  # and its coefficients
+    total = reach[0] * moved
+    for i in range(1, s + 1):
+        along = np.sqrt(max(quadratic(sets.inverse[i], view.rest), 0.0))
+        total += abs(view.coefficients[i - 1]) * reach[i] * moved
+        total += sets.radius[i] * along * turned
+    return total

@@ -1,0 +1,199 @@
+"""The rows of a table that stay farthest from dependence: the set with the largest lambda_min.
+
+lambda_min(S) is the smallest eigenvalue of the |S| x |S| Gram matrix of the rows in S, zero where
+they are dependent (the paper's "minimum non-zero eigenvalue" would praise a set of duplicates).
+Adding a row never raises it (Cauchy interlacing), and it exceeds a goal exactly where Cholesky of
+G_S - goal I meets positive pivots only. So a depth-first search extends one factor row by row and
+turns back where too few pivots are positive: milliseconds where enumeration would take minutes.
+
+gram (L, L): G, all inner products. factor (L, size): Cholesky of G - goal I, a line per row of G.
+pivot[depth, m]: the diagonal entry that row m would get after the first `depth` rows chosen.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.problem import FloatArray, IntArray, whole
+from sidestep.errors import InputError
+
+TIE = 1e-12  # eigenvalues this close, relatively, are equal: the lowest rows win
+# (unless rounding, some 1e-16 of the squared lengths, already exceeds that share)
+ROUNDING = 1e-14  # a pivot below this share of its row's square length marks dependence
+MAX_NODES = 50_000_000  # five to ten seconds
+SWEEPS = 60  # of Jacobi rotations; ten are plenty, this only rules out a loop without end
+
+
+class Subset(NamedTuple):
+    """A set of rows and its lambda_min."""
+
+    rows: IntArray  # 0-based, ascending
+    eigenvalue: float
+    exact: bool  # False where the node cap stopped the search
+
+
+def best_subset(vectors: FloatArray, size: int, max_nodes: int = MAX_NODES) -> Subset:
+    """The `size` rows of vectors (L, d) with the largest lambda_min; of no rows at all it is 0."""
+    table = np.array(vectors, dtype=np.float64, order="C")  # a writable copy: compiled only once
+    whole("size", size, low=0, high=len(table))
+    if not np.isfinite(table).all():
+        raise InputError("vectors must be finite numbers, got NaN or infinity")
+    return Subset(*search_subset(table, size, max_nodes))
+
+
+@kernel
+def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntArray, float, bool]:
+    """The best rows, their lambda_min, and whether that is proved; the first rows if all depend.
+
+    Each dive starts over with a higher goal, until none succeeds; then one just below the best
+    eigenvalue finds the lowest rows among equals, for it meets sets in the order of their rows.
+    """
+    gram, first, rows = _gram(vectors), np.arange(size), np.empty(size, np.int64)
+    least = _smallest(gram, first)
+    if size in (0, len(gram)):
+        return first, least, True
+    _strike_twins(gram)
+    for depth in range(size):  # greedily, the largest pivot each time
+        rows[depth] = _partner(gram, rows[:depth], 0.0)
+        if rows[depth] < 0:
+            return first, least, True
+    best, eigenvalue = _swap(gram, rows)
+    left, rising = max_nodes, True
+    while left >= 0:
+        goal = eigenvalue * (1 + TIE if rising else 1 - TIE)
+        found, value, left = _dive(gram, size, goal, left)
+        if value > goal:
+            best, eigenvalue = found, value
+        if not rising:
+            break
+        rising = value > goal
+    return best, eigenvalue, left >= 0
+
+
+@kernel
+def _dive(gram: FloatArray, size: int, goal: float, left: int) -> tuple[IntArray, float, int]:
+    """The lowest rows with lambda_min above goal, and that (or goal: none); and the nodes left."""
+    L, depth = len(gram), 0
+    factor, pivot = np.empty((L, size)), np.empty((size, L))
+    chosen, room = np.full(size, -1), np.zeros(size, np.int64)  # room: rows that may still follow
+    for m in range(L):
+        pivot[0, m] = gram[m, m] - goal
+        room[0] += pivot[0, m] > 0
+    while depth >= 0 and left >= 0:
+        if room[depth] < size - depth:
+            depth -= 1
+            continue
+        left -= 1
+        room[depth] -= 1
+        chosen[depth] += 1
+        while pivot[depth, chosen[depth]] <= 0:
+            chosen[depth] += 1
+        if depth < size - 1:
+            room[depth + 1] = _extend(gram, factor, pivot, depth, chosen[depth], chosen[depth] + 1)
+            chosen[depth + 1] = chosen[depth]
+            depth += 1
+        else:
+            value = _smallest(gram, chosen)
+            if value > goal:
+                return chosen, value, left
+    return chosen, goal, left
+
+
+@kernel
+def _extend(
+    gram: FloatArray, factor: FloatArray, pivot: FloatArray, depth: int, j: int, start: int
+) -> int:
+    """How many pivots from `start` on are positive once row j is eliminated at this depth."""
+    positive, root = 0, np.sqrt(pivot[depth, j])
+    for m in range(start, len(gram)):
+        rest = pivot[depth, m]
+        if rest > 0:
+            dot = gram[j, m]
+            for p in range(depth):
+                dot -= factor[j, p] * factor[m, p]
+            factor[m, depth] = dot / root
+            rest -= factor[m, depth] ** 2
+            positive += rest > 0
+        pivot[depth + 1, m] = rest
+    return positive
+
+
+@kernel
+def _partner(gram: FloatArray, rows: IntArray, goal: float) -> int:
+    """The row with the largest pivot after `rows`, or -1 where none is positive."""
+    L, size = len(gram), len(rows)
+    factor, pivot = np.empty((L, size)), np.empty((size + 1, L))
+    for m in range(L):
+        pivot[0, m] = gram[m, m] * (1 - ROUNDING) - goal
+    for depth in range(size):
+        if pivot[depth, rows[depth]] <= 0:
+            return -1
+        _extend(gram, factor, pivot, depth, rows[depth], 0)
+    best = int(np.argmax(pivot[size]))
+    return best if pivot[size, best] > 0 else -1
+
+
+@kernel
+def _swap(gram: FloatArray, rows: IntArray) -> tuple[IntArray, float]:
+    """Rows and their lambda_min after exchanging one at a time for as long as that raises it."""
+    eigenvalue, place = _smallest(gram, rows), 0
+    while place < len(rows):
+        trial = rows.copy()
+        trial[place] = trial[-1]
+        trial[-1] = _partner(gram, trial[:-1], eigenvalue * (1 + TIE))
+        place += 1
+        value = _smallest(gram, trial) if trial[-1] >= 0 else 0.0
+        if value > eigenvalue:
+            rows, eigenvalue, place = trial, value, 0
+    return np.sort(rows), eigenvalue
+
+
+@kernel
+def _smallest(gram: FloatArray, rows: IntArray) -> float:
+    """lambda_min of rows: the least diagonal entry once Jacobi rotations have cleared the rest."""
+    a, least, turned, sweep = gram[rows][:, rows], np.inf, True, 0
+    while turned and sweep < SWEEPS:
+        turned, sweep = False, sweep + 1
+        for p in range(len(rows)):
+            for q in range(p):
+                if abs(a[p, q]) > 1e-16 * np.sqrt(abs(a[p, p] * a[q, q])):
+                    _rotate(a, p, q)
+                    turned = True
+    for p in range(len(rows)):
+        least = min(least, a[p, p])
+    return max(least, 0.0) if len(rows) else 0.0
+
+
+@kernel
+def _rotate(a: FloatArray, p: int, q: int) -> None:
+    """Turn the plane (p, q) so that a[p, q] vanishes."""
+    half = (a[q, q] - a[p, p]) / (2 * a[p, q])
+    t = np.copysign(1 / (abs(half) + np.sqrt(1 + half * half)), half)
+    c = 1 / np.sqrt(1 + t * t)
+    corners = a[p, p] - t * a[p, q], a[q, q] + t * a[p, q]
+    for r in range(len(a)):
+        a[r, p], a[r, q] = c * (a[r, p] - t * a[r, q]), c * (a[r, q] + t * a[r, p])
+        a[p, r], a[q, r] = a[r, p], a[r, q]
+    a[p, p], a[q, q] = corners
+    a[p, q] = a[q, p] = 0.0
+
+
+@kernel
+def _strike_twins(gram: FloatArray) -> None:
+    """Clear the diagonal of a row that G cannot tell from an earlier one: it is never chosen."""
+    for i in range(len(gram)):
+        for j in range(i):
+            if np.array_equal(gram[i], gram[j]):
+                gram[i, i] = 0.0
+
+
+@kernel
+def _gram(vectors: FloatArray) -> FloatArray:
+    """Inner products of the rows; (L, L)."""
+    L, d = vectors.shape
+    gram = np.zeros((L, L))
+    for i, j in np.ndindex(L, L):
+        for x in range(d):
+            gram[i, j] += vectors[i, x] * vectors[j, x]
+    return gram

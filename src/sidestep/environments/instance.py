@@ -1,0 +1,165 @@
+"""A world: hidden vectors, where actions come from, noise, and the regret that only nature sees."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core.actions import Actions, Arms, UnitBall
+from sidestep.core.compiled import kernel
+from sidestep.core.forms import scores
+from sidestep.core.geometry import dot, orthonormal, project_off
+from sidestep.core.problem import SLACK, FloatArray, Problem, Query, checked_query
+from sidestep.environments.sources import ActionSource, FreshArms, Menus, arm_sets
+from sidestep.errors import InputError
+
+GAUSSIAN, RADEMACHER, UNIFORM, BERNOULLI = 0, 1, 2, 3
+NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
+BERNOULLI_SCALE = 0.5  # a coin is 1/2-sub-Gaussian whatever its mean
+
+
+class Truth(NamedTuple):
+    """The hidden side of a world as compiled code reads it."""
+
+    theta: FloatArray  # (L+1, d)
+    theta_perp: FloatArray  # (d,)
+    noise: int
+    scale: FloatArray  # (L+1,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instance:
+    """One protected linear bandit, all of it: what the player is told and what it is not.
+
+    noise   "gaussian" with standard deviation R; "rademacher", +-R; "uniform" on +-sqrt(3) R, whose
+            standard deviation is R; "bernoulli": the feedback is a coin whose mean is <a, theta_i>,
+            which must lie in [0, 1] for every arm, and the player is told R = 1/2, not `noise_scale`
+    subspace_dim=None tells the player the true rank of the protected vectors.
+    """
+
+    theta: FloatArray  # (L+1, d), row 0 the target
+    actions: ActionSource
+    noise_scale: float | Sequence[float] = 0.1
+    norm_bound: float = 1.0
+    subspace_dim: int | None = None
+    noise: str = "gaussian"
+    theta_perp: FloatArray = field(init=False, repr=False)
+    problem: Problem = field(init=False, repr=False)
+    truth: Truth = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        theta = np.array(self.theta, dtype=float, ndmin=2)
+        _check_vectors(theta, self.norm_bound)
+        if not isinstance(self.actions, (UnitBall, Arms, FreshArms, Menus)):
+            raise InputError(
+                "actions must be UnitBall, Arms, FreshArms or Menus, "
+                f"got {type(self.actions).__name__}"
+            )
+        if self.actions.dim != theta.shape[1]:
+            raise InputError(
+                f"actions must have the dimension of theta, {theta.shape[1]}, "
+                f"got {self.actions.dim}"
+            )
+        if self.noise not in NOISES:
+            raise InputError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
+        if self.noise == "bernoulli":
+            _check_means(theta, self.actions)
+        rank = self.subspace_dim
+        problem = Problem(
+            dim=theta.shape[1],
+            n_protected=len(theta) - 1,
+            subspace_dim=protected_rank(theta) if rank is None else rank,
+            noise_scale=BERNOULLI_SCALE if self.noise == "bernoulli" else self.noise_scale,
+            norm_bound=self.norm_bound,
+            action_bound=max(self.actions.longest, 1.0),
+        )
+        theta_perp = project_off(orthonormal(theta[1:]), theta[0])
+        truth = Truth(theta.copy(), theta_perp.copy(), NOISES.index(self.noise), problem.noise)
+        for array in (theta, theta_perp):
+            array.setflags(write=False)
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "theta_perp", theta_perp)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "truth", truth)
+
+    def observe(self, query: Query, rng: Generator) -> float:
+        """Feedback of a query: <a, theta_i> and noise. Every call takes one draw."""
+        query = checked_query(self.problem, query)
+        draw = rng.standard_normal() if self.truth.noise == GAUSSIAN else rng.random()
+        return float(feedback_of(self.truth, query.action, query.index, draw))
+
+    def reward(self, action: FloatArray) -> float:
+        """<a, theta_perp>, which no player ever sees."""
+        return dot(np.array(action, dtype=float), self.truth.theta_perp)
+
+    def best_reward(self, actions: Actions) -> float:
+        """What the genie earns in a round with these actions."""
+        if isinstance(actions, UnitBall):
+            return float(np.sqrt(dot(self.truth.theta_perp, self.truth.theta_perp)))
+        return float(best_of(actions.columns, len(actions), self.truth.theta_perp))
+
+    def regret(self, query: Query, actions: Actions) -> float:
+        """Pseudo-regret of a round; below zero where an action off the menu beats the menu."""
+        return self.best_reward(actions) - self.reward(query.action)
+
+
+@kernel
+def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> float:
+    """What is measured, given the chance of the round: a normal, or a uniform in [0, 1)."""
+    mean = dot(truth.theta[index], action)
+    if truth.noise == GAUSSIAN:
+        return mean + truth.scale[index] * draw
+    if truth.noise == RADEMACHER:
+        return mean + (truth.scale[index] if draw < 0.5 else -truth.scale[index])
+    if truth.noise == UNIFORM:
+        return mean + truth.scale[index] * np.sqrt(3.0) * (2.0 * draw - 1.0)
+    return 1.0 if draw < mean else 0.0
+
+
+@kernel
+def best_of(columns: FloatArray, n_arms: int, theta_perp: FloatArray) -> float:
+    """Largest reward among the arms."""
+    rewards = np.empty(n_arms)
+    scores(columns, theta_perp, rewards)
+    best = -np.inf
+    for k in range(n_arms):
+        best = max(best, rewards[k])
+    return best
+
+
+def protected_rank(theta: FloatArray) -> int:
+    """Dimension of the span of the protected vectors."""
+    return len(orthonormal(np.array(theta[1:], dtype=float)))
+
+
+def _check_vectors(theta: FloatArray, norm_bound: float) -> None:
+    if theta.ndim != 2 or theta.size == 0:
+        raise InputError(f"theta must have shape (L+1, d), got {theta.shape}")
+    if not np.isfinite(theta).all():
+        raise InputError("theta must be finite numbers, got NaN or infinity")
+    lengths = np.linalg.norm(theta, axis=1)
+    if lengths.max() > norm_bound * (1 + SLACK):
+        raise InputError(
+            f"every vector of theta must have length at most norm_bound = {norm_bound:g}, got "
+            f"{lengths.max():.6g} in row {int(lengths.argmax())}"
+        )
+
+
+def _check_means(theta: FloatArray, actions: ActionSource) -> None:
+    """Bernoulli feedback needs every mean in [0, 1], so the arms must be known beforehand."""
+    menus = arm_sets(actions)
+    if not menus:
+        raise InputError(
+            "bernoulli noise needs arms that are known beforehand, with <a, theta_i> in [0, 1], "
+            f"got {type(actions).__name__}"
+        )
+    for menu in menus:
+        means = menu.vectors @ theta.T
+        if means.min() < 0 or means.max() > 1:
+            arm, index = np.argwhere((means < 0) | (means > 1))[0]
+            raise InputError(
+                "bernoulli noise needs <a, theta_i> in [0, 1] for every arm, got "
+                f"{means[arm, index]:.6g} for arm {arm} and vector {index}"
+            )

@@ -1,0 +1,35 @@
+"""The paper's synthetic worlds: random vectors, random arms."""
+
+import numpy as np
+
+from sidestep.core.problem import whole
+from sidestep.environments.instance import Instance
+from sidestep.environments.sources import ActionSource, FreshArms
+
+
+def synthetic(
+    dim: int = 6,
+    n_protected: int = 4,
+    subspace_dim: int = 2,
+    arms: int | ActionSource = 100,
+    *,
+    noise_scale: float = 0.001,
+    seed: int = 0,
+    noise: str = "gaussian",
+) -> Instance:
+    """Unit vectors: the target anywhere, the protected ones in a random subspace.
+
+    The paper says only that vectors are drawn from N(0, I) and normalised; how L of them come to span
+    s dimensions it leaves open. Here: a random s-dimensional subspace, L Gaussian vectors in it (E2).
+    `arms` is a number of fresh unit vectors every round, or any action source.
+    """
+    whole("dim", dim, low=1)
+    whole("n_protected", n_protected, low=0)
+    whole("subspace_dim", subspace_dim, low=min(n_protected, 1), high=min(n_protected, dim))
+    rng = np.random.default_rng(seed)
+    target = rng.standard_normal((1, dim))
+    span = np.linalg.qr(rng.standard_normal((dim, subspace_dim)))[0].T
+    theta = np.vstack([target, rng.standard_normal((n_protected, subspace_dim)) @ span])
+    theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+    actions = FreshArms(arms, dim) if isinstance(arms, int) else arms
+    return Instance(theta, actions, noise_scale=noise_scale, subspace_dim=subspace_dim, noise=noise)

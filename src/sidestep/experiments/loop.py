@@ -1,0 +1,197 @@
+"""The compiled whole-run loop: the same kernels as `ask` and `tell`, without Python in between.
+
+Over listed arms the forms of every menu are kept from round to round; a measurement changes one row of
+them. Fresh arms are drawn into the same room every round. The loop goes from round `start` to `stop`
+and can be entered again where it left off.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core.compiled import kernel
+from sidestep.core.estimator import REFACTOR, Evidence, absorb
+from sidestep.core.forms import COVARIANCE, Forms, Menu, arm_of, follow
+from sidestep.core.geometry import copied, dot
+from sidestep.core.problem import FloatArray, IntArray
+from sidestep.environments.instance import GAUSSIAN, Truth, best_of, feedback_of
+from sidestep.environments.sources import FRESH, Source, draw_menu, unit_columns
+from sidestep.experiments.record import Record
+from sidestep.policies.dispatch import choose, choose_on_ball
+
+
+class Streams(NamedTuple):
+    """The chance of a run, apart: two policies with one seed meet the same arms and the same noise."""
+
+    arms: Generator
+    noise: Generator
+    choice: Generator
+
+
+class Span(NamedTuple):
+    """Which rounds to play, and which to keep."""
+
+    start: int  # rounds played before
+    stop: int
+    horizon: int
+    every: int
+    learns_for: int
+
+
+class Kept(NamedTuple):
+    """Forms of every menu; (menus, L+1, K), and which rows are filled."""
+
+    metric: int
+    linear: FloatArray
+    square: FloatArray
+    filled: IntArray
+
+
+def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
+    """Forms of which no row is filled yet."""
+    shape = (len(source.sizes), n_vectors, source.columns.shape[2])
+    return Kept(metric, np.empty(shape), np.empty(shape), np.zeros(shape[:2], np.int64))
+
+
+@kernel
+def roll(rng: Generator, luck: tuple[FloatArray, FloatArray]) -> None:
+    """Draw the chance of one round: uniforms, then normals, as `ask` does."""
+    for j in range(luck[0].size):
+        luck[0][j] = rng.random()
+    for j in range(luck[1].size):
+        luck[1][j] = rng.standard_normal()
+
+
+@kernel
+def measure(truth: Truth, rng: Generator, action: FloatArray, index: int) -> float:
+    """Feedback of one query; takes one draw."""
+    draw = rng.standard_normal() if truth.noise == GAUSSIAN else rng.random()
+    return feedback_of(truth, action, index, draw)
+
+
+@kernel
+def keep(record: Record, span: Span, t: int, what: tuple[int, int, int], action: FloatArray) -> int:
+    """Count a round and write it down if it is to be kept; returns its slot, or -1."""
+    record.counts[what[1]] += 1
+    if t % span.every != 0 and t != span.horizon:
+        return -1
+    slot = (t - 1) // span.every
+    record.number[slot] = t
+    record.arm[slot], record.vector[slot], record.phase[slot] = what
+    copied(action, record.action[slot])
+    return slot
+
+
+@kernel
+def tally(
+    record: Record, slot: int, value: float, feedback: float, regret: float, so_far: float
+) -> None:
+    """The numbers of a kept round."""
+    if slot >= 0:
+        record.value[slot] = value
+        record.feedback[slot] = feedback
+        record.regret[slot] = regret
+        record.cumulative[slot] = so_far
+
+
+@kernel
+def run_on_arms(
+    knobs: Any,
+    evidence: Evidence,
+    core_set: IntArray,
+    truth: Truth,
+    source: Source,
+    kept: Kept,
+    streams: Streams,
+    luck: Any,
+    span: Span,
+    record: Record,
+    so_far: float,
+) -> float:
+    """Play rounds on arms; returns the regret of all rounds so far."""
+    rho = knobs.confidence.rho
+    n_menus = source.sizes.size
+    best = np.empty(n_menus)
+    for m in range(n_menus):
+        best[m] = best_of(source.columns[m], source.sizes[m], truth.theta_perp)
+    learned = 0
+    for i in range(evidence.counts.size):
+        learned += evidence.counts[i]
+    for t in range(span.start + 1, span.stop + 1):
+        m = draw_menu(streams.arms, source.odds) if n_menus > 1 else 0
+        size = source.sizes[m]
+        menu = Menu(source.columns[m], source.squared[m][:size])
+        if source.kind == FRESH:
+            unit_columns(streams.arms, source.columns[0], source.squared[0])
+            best[0] = best_of(source.columns[0], size, truth.theta_perp)
+            for i in range(kept.filled.shape[1]):
+                kept.filled[0, i] = 0
+        forms = Forms(kept.metric, kept.linear[m], kept.square[m], kept.filled[m])
+        roll(streams.choice, luck)
+        arm, index, phase, value = choose(knobs, evidence, core_set, menu, forms, luck)
+        if arm >= 0:
+            action = arm_of(menu, arm)
+        else:
+            action = np.zeros(menu.columns.shape[0])
+            action[-1 - arm] = 1.0
+        feedback = measure(truth, streams.noise, action, index)
+        regret = best[m] - dot(action, truth.theta_perp)
+        so_far += regret
+        slot = keep(record, span, t, (arm, index, phase), action)
+        tally(record, slot, value, feedback, regret, so_far)
+        if learned < span.learns_for:
+            learned += 1
+            absorb(evidence, rho, action, index, feedback)
+            if source.kind != FRESH:
+                catch_up(kept, evidence, source, action, index)
+    return so_far
+
+
+@kernel
+def catch_up(
+    kept: Kept, evidence: Evidence, source: Source, action: FloatArray, index: int
+) -> None:
+    """Bring the forms of every menu up to date with the last measurement.
+
+    Where the inverse was computed anew its forms are too, so that rounding does not build up.
+    """
+    anew = kept.metric == COVARIANCE and evidence.counts[index] % REFACTOR == 0
+    for m in range(source.sizes.size):
+        if anew:
+            kept.filled[m, index] = 0
+        menu = Menu(source.columns[m], source.squared[m][: source.sizes[m]])
+        forms = Forms(kept.metric, kept.linear[m], kept.square[m], kept.filled[m])
+        follow(forms, evidence, menu, action, index)
+
+
+@kernel
+def run_on_ball(
+    knobs: Any,
+    evidence: Evidence,
+    core_set: IntArray,
+    truth: Truth,
+    streams: Streams,
+    luck: Any,
+    span: Span,
+    record: Record,
+    so_far: float,
+) -> float:
+    """Play rounds on the unit ball; returns the regret of all rounds so far."""
+    rho = knobs.confidence.rho
+    best = np.sqrt(dot(truth.theta_perp, truth.theta_perp))
+    learned = 0
+    for i in range(evidence.counts.size):
+        learned += evidence.counts[i]
+    for t in range(span.start + 1, span.stop + 1):
+        roll(streams.choice, luck)
+        action, index, phase, value, _ = choose_on_ball(knobs, evidence, core_set, luck)
+        feedback = measure(truth, streams.noise, action, index)
+        regret = best - dot(action, truth.theta_perp)
+        so_far += regret
+        slot = keep(record, span, t, (-1, index, phase), action)
+        tally(record, slot, value, feedback, regret, so_far)
+        if learned < span.learns_for:
+            learned += 1
+            absorb(evidence, rho, action, index, feedback)
+    return so_far

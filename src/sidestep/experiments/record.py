@@ -1,0 +1,113 @@
+"""What is kept of a run."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.problem import FloatArray, IntArray
+from sidestep.policies.base import PHASES
+
+if TYPE_CHECKING:
+    import polars
+
+
+class Record(NamedTuple):
+    """The kept rounds of a run as compiled code writes them; (n,) each, action (n, d)."""
+
+    number: IntArray  # of the round, from 1
+    vector: IntArray  # which was measured
+    phase: IntArray
+    arm: IntArray  # -1 on the ball, -1-j where e_{j+1} was played off the menu
+    value: FloatArray
+    feedback: FloatArray
+    regret: FloatArray
+    cumulative: FloatArray
+    action: FloatArray
+    counts: IntArray  # (L+1,): how often every vector was measured, kept rounds or not
+
+
+def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
+    """Room for every `every`-th round and the last one."""
+    n = horizon // every + (horizon % every > 0)
+    number, vector, phase, arm = np.zeros((4, n), np.int64)
+    value, feedback, regret, cumulative = np.zeros((4, n))
+    action, counts = np.zeros((n, dim)), np.zeros(n_vectors, np.int64)
+    return Record(number, vector, phase, arm, value, feedback, regret, cumulative, action, counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """One run, round by round (or every so many rounds, and the last)."""
+
+    policy: str  # the policy with its knobs, as it prints itself
+    horizon: int
+    seed: int
+    record: Record = field(repr=False)
+
+    @property
+    def round(self) -> IntArray:
+        """Number of the round, from 1; (n,)."""
+        return self.record.number
+
+    @property
+    def regret(self) -> FloatArray:
+        """Pseudo-regret of the round; (n,)."""
+        return self.record.regret
+
+    @property
+    def cumulative_regret(self) -> FloatArray:
+        """Pseudo-regret of all rounds so far, kept or not; (n,)."""
+        return self.record.cumulative
+
+    @property
+    def index(self) -> IntArray:
+        """Which vector was measured; (n,)."""
+        return self.record.vector
+
+    @property
+    def counts(self) -> IntArray:
+        """How often every vector was measured in all rounds, kept or not; (L+1,)."""
+        return self.record.counts
+
+    @property
+    def action(self) -> FloatArray:
+        """What was played; (n, d)."""
+        return self.record.action
+
+    @property
+    def arm(self) -> IntArray:
+        """Row of the action among the arms; -1 on the ball, -1-j for e_{j+1} off the menu; (n,)."""
+        return self.record.arm
+
+    @property
+    def feedback(self) -> FloatArray:
+        """What was measured; (n,)."""
+        return self.record.feedback
+
+    @property
+    def value(self) -> FloatArray:
+        """What the policy hoped the action was worth; NaN where it did not say; (n,)."""
+        return self.record.value
+
+    @property
+    def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
+        """Why it was played: play, explore or core-set; (n,)."""
+        return np.array(PHASES)[self.record.phase]
+
+    def to_frame(self) -> "polars.DataFrame":
+        """One row a kept round."""
+        import polars  # noqa: PLC0415  (heavy, and only needed here)
+
+        columns: dict[str, Any] = {
+            "round": self.round,
+            "index": self.index,
+            "phase": self.phase,
+            "arm": self.arm,
+            "value": self.value,
+            "feedback": self.feedback,
+            "regret": self.regret,
+            "cumulative_regret": self.cumulative_regret,
+        }
+        columns |= {f"action_{j + 1}": self.action[:, j] for j in range(self.action.shape[1])}
+        return polars.DataFrame(columns)

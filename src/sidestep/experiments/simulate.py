@@ -1,0 +1,180 @@
+"""One run, and many. The loop reads aloud in `play`; `simulate` takes the compiled one where it can."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.random import SeedSequence, default_rng
+
+from sidestep.core.actions import Arms, UnitBall
+from sidestep.core.problem import whole
+from sidestep.environments.instance import Instance
+from sidestep.environments.sources import FreshArms, arm_sets, compiled_source, draw_actions
+from sidestep.errors import InputError
+from sidestep.experiments.record import Record, Trace, empty_record
+from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
+
+CHUNK = 1 << 16  # rounds between two chances to press Ctrl-C
+
+
+class Round(NamedTuple):
+    """One round as it happened."""
+
+    number: int
+    decision: Decision
+    feedback: float
+    regret: float
+    state: Any
+
+
+class Executor(Protocol):
+    """Anything with the `map` of concurrent.futures."""
+
+    def map(self, function: Callable[[Any], Any], jobs: Iterable[Any], /) -> Iterable[Any]:
+        """Results in the order of the jobs."""
+
+
+def streams_of(seed: int) -> list[np.random.Generator]:
+    """Chance for arms, noise and choice, apart."""
+    whole("seed", seed, low=0)
+    return [default_rng(child) for child in SeedSequence(seed).spawn(3)]
+
+
+def play(policy: Policy[Any], instance: Instance, horizon: int, seed: int = 0) -> Iterator[Round]:
+    """The game, round by round; the caller decides what to keep."""
+    arms, noise, choice = streams_of(seed)
+    state = policy.init()
+    for number in range(1, horizon + 1):
+        actions = draw_actions(instance.actions, arms)
+        decision = policy.ask(state, actions, choice)
+        feedback = instance.observe(decision.query, noise)
+        state = policy.tell(state, decision.query, feedback)
+        yield Round(number, decision, feedback, instance.regret(decision.query, actions), state)
+
+
+def simulate(
+    policy: Policy[Any],
+    instance: Instance,
+    horizon: int,
+    seed: int = 0,
+    every: int = 1,
+    *,
+    compiled: bool | None = None,
+) -> Trace:
+    """One run. The same seed gives the same trace; two policies meet the same arms and noise.
+
+    every=100 keeps each hundredth round, and the last; cumulative regret counts them all. A policy of
+    this package runs compiled, another one step by step; `compiled` insists on one of the two.
+    """
+    whole("horizon", horizon, low=1)
+    whole("every", every, low=1)
+    told, true = policy.problem, instance.problem
+    if (told.dim, told.n_protected) != (true.dim, true.n_protected):
+        raise InputError(
+            f"policy and instance must have the same dim and n_protected, got {told.dim} and "
+            f"{told.n_protected} against {true.dim} and {true.n_protected}"
+        )
+    fast = isinstance(policy, CompiledPolicy) if compiled is None else compiled
+    record = empty_record(horizon, every, true.dim, true.n_vectors)
+    if fast:
+        if not isinstance(policy, CompiledPolicy):
+            raise InputError(f"compiled=True needs a policy with kernels, got {policy!r}")
+        _run_compiled(policy, instance, seed, horizon, every, record)
+    else:
+        _run_by_step(policy, instance, seed, horizon, every, record)
+    return Trace(repr(policy), horizon, seed, record)
+
+
+def _run_by_step(
+    policy: Policy[Any], instance: Instance, seed: int, horizon: int, every: int, record: Record
+) -> None:
+    so_far = 0.0
+    for t, decision, feedback, regret, _ in play(policy, instance, horizon, seed):
+        record.counts[decision.query.index] += 1
+        so_far += regret
+        if t % every and t != horizon:
+            continue
+        slot = (t - 1) // every
+        action, arm = decision.query.action, decision.arm
+        off_menu = arm is None and not isinstance(instance.actions, UnitBall)
+        record.number[slot] = t
+        record.vector[slot] = decision.query.index
+        record.phase[slot] = PHASES.index(decision.phase)
+        record.arm[slot] = -1 - int(np.argmax(action)) if off_menu else -1 if arm is None else arm
+        record.value[slot] = np.nan if decision.value is None else decision.value
+        record.feedback[slot], record.regret[slot] = feedback, regret
+        record.cumulative[slot] = so_far
+        record.action[slot] = action
+
+
+def _run_compiled(
+    policy: CompiledPolicy, instance: Instance, seed: int, horizon: int, every: int, record: Record
+) -> None:
+    from sidestep.experiments import loop  # noqa: PLC0415  (compiled code, loaded when it runs)
+
+    state = policy.init()
+    source = compiled_source(instance.actions)
+    on_ball = isinstance(instance.actions, UnitBall)
+    uniforms, normals = policy.luck(on_ball=on_ball)
+    luck = (np.empty(uniforms), np.empty(normals))
+    streams = loop.Streams(*streams_of(seed))
+    kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
+    so_far, done = 0.0, 0
+    sample = _sample(instance)
+    while done < horizon:
+        policy.check(state, sample)
+        due = done + policy.pause(state)
+        stop = min(done + CHUNK, horizon, due)
+        span = loop.Span(done, stop, horizon, every, policy.learns_for())
+        world = (policy.knobs, state.evidence, state.core_set, instance.truth)
+        if on_ball:
+            so_far = loop.run_on_ball(*world, streams, luck, span, record, so_far)
+        else:
+            so_far = loop.run_on_arms(*world, source, kept, streams, luck, span, record, so_far)
+        done = stop
+        if done == due:
+            policy.reconsider(state)
+            kept.filled[:] = 0
+
+
+def _sample(instance: Instance) -> Arms | UnitBall:
+    """Actions for a policy to check before it plays: all that are known beforehand."""
+    if isinstance(instance.actions, UnitBall):
+        return instance.actions
+    if isinstance(instance.actions, FreshArms):
+        return Arms(np.eye(instance.actions.dim))
+    return Arms(np.concatenate([menu.vectors for menu in arm_sets(instance.actions)]))
+
+
+def simulate_many(
+    policy: Policy[Any],
+    instance_maker: Instance | Callable[[int], Instance],
+    horizon: int,
+    runs: int = 10,
+    seed: int = 0,
+    *,
+    every: int = 1,
+    executor: Executor | None = None,
+) -> list[Trace]:
+    """Several runs; run r is simulate(policy, instance_maker(seed + r), horizon, seed + r).
+
+    `instance_maker` is one instance for all, or a function of the seed. The executor is anything with
+    `map`: threads, processes, a cluster; the traces are the same on each.
+    """
+    whole("runs", runs, low=1)
+    jobs = [_Job(policy, instance_maker, horizon, seed + run, every) for run in range(runs)]
+    return list((executor.map if executor else map)(_run_job, jobs))
+
+
+class _Job(NamedTuple):
+    policy: Any
+    instance_maker: Any
+    horizon: int
+    seed: int
+    every: int
+
+
+def _run_job(job: _Job) -> Trace:
+    world = job.instance_maker
+    instance = world if isinstance(world, Instance) else world(job.seed)
+    return simulate(job.policy, instance, job.horizon, job.seed, job.every)

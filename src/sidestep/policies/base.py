@@ -1,0 +1,285 @@
+"""What a policy is. Read this first.
+
+A policy is frozen knobs and three pure functions:
+
+    state = policy.init()
+    decision = policy.ask(state, actions, rng)        # what to play and which vector to measure
+    state = policy.tell(state, decision.query, x)     # a new state; the old one is left as it was
+
+`ask` changes nothing but the generator it is handed: asked twice with a generator in the same state
+it answers the same. What was learned is in the state alone: sums and counters, JSON in and out.
+
+The policies of this package write their arithmetic as compiled kernels (see dispatch.py); what they
+then do alike is `CompiledPolicy` below. A policy of yours may do without: any object with these
+methods plays in `simulate`, step by step.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core.actions import Actions, UnitBall, checked_actions
+from sidestep.core.compiled import kernel
+from sidestep.core.confidence import RADII, Confidence
+from sidestep.core.estimator import Evidence, absorb, copy_evidence, no_evidence
+from sidestep.core.forms import Menu, empty_forms
+from sidestep.core.geometry import dot, scaled
+from sidestep.core.problem import (
+    FloatArray,
+    IntArray,
+    Problem,
+    Query,
+    checked_feedback,
+    checked_query,
+    positive,
+    probability,
+)
+from sidestep.errors import InputError
+from sidestep.policies.dispatch import Kernel
+
+PLAY, EXPLORE, CORE_SET = 0, 1, 2
+PHASES = ("play", "explore", "core-set")
+
+STATE_VERSION = 1
+FOREVER = 2**62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What to do in a round, and what a person wants to see of why."""
+
+    query: Query
+    phase: str  # one of PHASES
+    value: float | None = None  # what the policy hopes the action is worth
+    arm: int | None = None  # row of the action among the arms; None on the ball and off the menu
+    bound: float | None = None  # certificate: no action of the ball is worth more, optimistically
+
+    @property
+    def gap(self) -> float | None:
+        """Relative distance from the value to its certificate."""
+        if self.bound is None or self.value is None:
+            return None
+        return (self.bound - self.value) / abs(self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What a policy has learned."""
+
+    evidence: Evidence
+    core_set: IntArray  # (L+1,): 1 for the target and the core set; all 0 until it is known
+
+    @property
+    def round(self) -> int:
+        """Number of measurements so far."""
+        return int(self.evidence.counts.sum())
+
+    def to_json(self) -> str:
+        """The state as text; `state_from_json` gives it back to the last bit."""
+        evidence = {name: value.tolist() for name, value in self.evidence._asdict().items()}
+        content = {"evidence": evidence, "core_set": self.core_set.tolist()}
+        return json.dumps({"version": STATE_VERSION, **content}, allow_nan=False)
+
+
+StateT = TypeVar("StateT")
+
+
+class Policy(Protocol[StateT]):
+    """Anything that can play."""
+
+    @property
+    def problem(self) -> Problem:
+        """What the player is told."""
+
+    def init(self) -> StateT:
+        """State before the first round."""
+
+    def ask(
+        self, state: StateT, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
+    ) -> Decision:
+        """What to play and what to measure; `pending` was asked and not yet answered."""
+
+    def tell(self, state: StateT, query: Query, feedback: float) -> StateT:
+        """The state after one more measurement."""
+
+    def state_from_json(self, text: str) -> StateT:
+        """A state from its text."""
+
+
+class CompiledPolicy:
+    """What every policy of this package does alike: `init`, `ask` and `tell` by way of its kernels.
+
+    A policy brings `on_arms` and `on_ball` (see dispatch.py), its knobs as a NamedTuple with `metric`
+    (which quadratic form of the arms it reads) and `confidence`, and says how much chance a round
+    takes. What it does now and then, and not in a round, goes to `pause` and `reconsider`: the
+    compiled loop hands over to Python there.
+    """
+
+    __slots__ = ()
+
+    problem: Problem
+    knobs: Any
+    on_arms: ClassVar[Kernel]
+    on_ball: ClassVar[Kernel]
+
+    def init(self) -> State:
+        """State before the first round."""
+        core_set = np.ones(self.problem.n_vectors, dtype=np.int64)
+        return State(no_evidence(self.knobs.confidence.rho, self.problem.dim), core_set)
+
+    def ask(
+        self, state: State, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
+    ) -> Decision:
+        """What to play and what to measure; `pending` was asked and not yet answered."""
+        actions = checked_actions(self.problem, actions)
+        self.check(state, actions)
+        evidence = self._expected(state.evidence, pending)
+        uniforms, normals = self.luck(on_ball=isinstance(actions, UnitBall))
+        luck = (rng.random(uniforms), rng.standard_normal(normals))
+        if isinstance(actions, UnitBall):
+            action, index, phase, value, bound = self.on_ball(
+                self.knobs, evidence, state.core_set, luck
+            )
+            query = Query(action, index)
+            return Decision(query, PHASES[phase], _known(value), None, _known(bound))
+        menu = Menu(actions.columns, actions.squared)
+        forms = empty_forms(self.knobs.metric, self.problem.n_vectors, len(actions))
+        arm, index, phase, value = self.on_arms(
+            self.knobs, evidence, state.core_set, menu, forms, luck
+        )
+        if arm < 0:  # a basis vector, which need not be on the menu
+            query = Query(unit_vector(actions.dim, -1 - arm), index)
+            return Decision(query, PHASES[phase], _known(value))
+        return Decision(Query(actions.vectors[arm], index), PHASES[phase], _known(value), arm)
+
+    def tell(self, state: State, query: Query, feedback: float) -> State:
+        """The state after one more measurement; the one handed in is left as it was."""
+        query = checked_query(self.problem, query)
+        number = checked_feedback(self.problem, feedback)
+        if state.round >= self.learns_for():
+            return state
+        grown = State(copy_evidence(state.evidence), state.core_set.copy())
+        rho = self.knobs.confidence.rho
+        absorb(grown.evidence, rho, query.action, query.index, number)
+        if self.pause(state) == 1:
+            self.reconsider(grown)
+        return grown
+
+    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+        """How many uniforms and how many normals a round takes; the same number every round."""
+        return 0, self.problem.dim if on_ball else 0
+
+    def check(self, state: State, actions: Actions) -> None:
+        """Raise where this policy cannot go on from here; warn of what a person should know."""
+
+    def learns_for(self) -> int:
+        """Number of measurements after which nothing more is learned."""
+        return FOREVER
+
+    def pause(self, state: State) -> int:
+        """Rounds to play until `reconsider` is due; at least 1."""
+        return FOREVER
+
+    def reconsider(self, state: State) -> None:
+        """What is done between rounds now and then, in place."""
+
+    def state_from_json(self, text: str) -> State:
+        """A state from its text."""
+        return read_state(self.problem, text)
+
+    def _expected(self, evidence: Evidence, pending: Sequence[Query]) -> Evidence:
+        """Evidence as it will be once what is pending has come in as predicted.
+
+        The estimates stay where they are and the sets shrink, so the next ask looks elsewhere.
+        """
+        if not pending:
+            return evidence
+        evidence = copy_evidence(evidence)
+        for query in pending:
+            checked = checked_query(self.problem, query)
+            guess = dot(checked.action, evidence.centre[checked.index])
+            absorb(evidence, self.knobs.confidence.rho, checked.action, checked.index, guess)
+        return evidence
+
+
+@kernel
+def random_direction(normals: FloatArray) -> FloatArray:
+    """A direction drawn evenly from the sphere; (d,)."""
+    return scaled(1.0 / np.sqrt(dot(normals, normals)), normals)
+
+
+@kernel
+def draw_one(uniform: float, count: int) -> int:
+    """One of 0..count-1, evenly."""
+    return min(int(uniform * count), count - 1)
+
+
+def read_state(problem: Problem, text: str) -> State:
+    """State from the text that `to_json` wrote, checked against the problem."""
+    try:
+        content = json.loads(text)
+        version = content["version"]
+        fields = content["evidence"]
+        core_set = np.array(content["core_set"], dtype=np.int64)
+        evidence = Evidence(
+            **{
+                name: np.array(fields[name], dtype=np.int64 if name == "counts" else float)
+                for name in Evidence._fields
+            }
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"state must be the text that to_json wrote, got {text[:60]!r}") from error
+    if version != STATE_VERSION:
+        raise InputError(f"state must have version {STATE_VERSION}, got {version!r}")
+    shape = (problem.n_vectors, problem.dim)
+    if evidence.centre.shape != shape or core_set.shape != shape[:1]:
+        raise InputError(
+            f"state must have shape {shape} for this problem, got {evidence.centre.shape}"
+        )
+    return State(evidence, core_set)
+
+
+def unit_vector(dim: int, axis: int) -> FloatArray:
+    """e_{axis+1}; (dim,)."""
+    vector = np.zeros(dim)
+    vector[axis] = 1.0
+    return vector
+
+
+def known_rank(problem: Problem, policy: str) -> int:
+    """s, or one sentence that asks for it."""
+    if problem.subspace_dim is None:
+        raise InputError(f"{policy} needs the problem's subspace_dim, got None")
+    return problem.subspace_dim
+
+
+def confidence_for(
+    problem: Problem, *, rho: float, delta: float, radius: str = "logdet"
+) -> Confidence:
+    """How the sets are drawn, from knobs that are checked here; delta is for one vector."""
+    positive("rho", rho)
+    probability("delta", delta)
+    one_of("radius", radius, tuple(RADII))
+    return Confidence(
+        np.full(problem.n_vectors, float(rho)),
+        problem.noise,
+        float(problem.norm_bound),
+        float(problem.action_bound),
+        float(delta),
+        RADII[radius],
+    )
+
+
+def one_of(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise unless the knob has one of its words."""
+    if value not in choices:
+        words = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name} must be one of {words}, got {value!r}")
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,50 @@
+"""Which compiled functions belong to which policy: a table that numba reads while it compiles.
+
+A policy hands its knobs to compiled code as a NamedTuple of its own. `choose` and `choose_on_ball` are
+names that the compiled whole-run loop of `experiments` calls; the type of the knobs decides at compile
+time which policy's kernel stands behind them, the same kernel that `ask` calls. So there is one loop,
+every policy's arithmetic is written once, and the result is cached on disk (a loop that took the
+kernels as arguments would be compiled anew in every process).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.extending import overload
+
+Kernel = Callable[..., Any]
+
+
+def choose(knobs: Any, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any) -> Any:
+    """(arm, index, phase, value); arm -1-j stands for e_{j+1}, which need not be on the menu."""
+    raise NotImplementedError("compiled code only")
+
+
+def choose_on_ball(knobs: Any, evidence: Any, core_set: Any, luck: Any) -> Any:
+    """(action, index, phase, value, bound) on the unit ball; bound is NaN where none is known."""
+    raise NotImplementedError("compiled code only")
+
+
+def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
+    """Let knobs of this NamedTuple type mean these kernels.
+
+    The type needs a name of its own: to numba two NamedTuples of one name and the same fields are the
+    same type. numba also compares the arguments of selector and implementation, annotations included: so neither
+    has any.
+    """
+
+    @overload(choose, inline="always")
+    def _choose(knobs, evidence, core_set, menu, forms, luck):  # type: ignore[no-untyped-def]
+        if knobs.instance_class is kind:
+            return lambda knobs, evidence, core_set, menu, forms, luck: on_arms(  # noqa: PLW0108
+                knobs, evidence, core_set, menu, forms, luck
+            )
+        return None
+
+    @overload(choose_on_ball, inline="always")
+    def _choose_on_ball(knobs, evidence, core_set, luck):  # type: ignore[no-untyped-def]
+        if knobs.instance_class is kind:
+            return lambda knobs, evidence, core_set, luck: on_ball(  # noqa: PLW0108
+                knobs, evidence, core_set, luck
+            )
+        return None

@@ -1,0 +1,107 @@
+"""Epsilon-greedy (Alg. "epsilon greedy"): the paper's simplest baseline."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.confidence import Confidence
+from sidestep.core.forms import PRECISION, scores
+from sidestep.core.geometry import dot, lowest_argmax, plug_in, scaled, total
+from sidestep.core.problem import TARGET, Problem, positive
+from sidestep.policies.base import (
+    EXPLORE,
+    PLAY,
+    CompiledPolicy,
+    confidence_for,
+    draw_one,
+    known_rank,
+    one_of,
+    random_direction,
+)
+from sidestep.policies.dispatch import register
+
+
+class EpsilonGreedyKnobs(NamedTuple):
+    """Epsilon-greedy as compiled code reads it."""
+
+    metric: int
+    confidence: Confidence
+    rank: int
+    epsilon: float
+    protected_only: bool
+
+
+@kernel
+def _explores(knobs: EpsilonGreedyKnobs, evidence: Any, luck: Any) -> bool:
+    """Whether this is a round of chance: probability min(1, epsilon / sqrt(t)) (E5)."""
+    t = total(evidence.counts, 0) + 1
+    return luck[0][0] < knobs.epsilon / np.sqrt(t)
+
+
+@kernel
+def _explored_index(knobs: EpsilonGreedyKnobs, evidence: Any, luck: Any) -> int:
+    L = evidence.counts.size - 1
+    if knobs.protected_only and L > 0:
+        return 1 + draw_one(luck[0][2], L)
+    return draw_one(luck[0][2], L + 1)
+
+
+@kernel
+def _on_arms(
+    knobs: EpsilonGreedyKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
+) -> tuple[int, int, int, float]:
+    K = menu.squared.size
+    if _explores(knobs, evidence, luck):
+        return draw_one(luck[0][1], K), _explored_index(knobs, evidence, luck), EXPLORE, np.nan
+    values = np.empty(K)
+    scores(menu.columns, plug_in(evidence.centre, knobs.rank), values)
+    arm = lowest_argmax(values)
+    return arm, TARGET, PLAY, values[arm]
+
+
+@kernel
+def _on_ball(knobs: EpsilonGreedyKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+    direction = random_direction(luck[1])
+    if _explores(knobs, evidence, luck):
+        return direction, _explored_index(knobs, evidence, luck), EXPLORE, np.nan, np.nan
+    best = plug_in(evidence.centre, knobs.rank)
+    length = np.sqrt(dot(best, best))
+    action = scaled(1.0 / length, best) if length > 0.0 else direction
+    return action, TARGET, PLAY, length, np.nan
+
+
+register(EpsilonGreedyKnobs, _on_arms, _on_ball)
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonGreedy(CompiledPolicy):
+    """Explore with probability min(1, epsilon / sqrt(t)); otherwise trust the estimates.
+
+    Deviations from the paper: the text's epsilon / sqrt(t) and not the pseudocode's constant; by
+    default exploration measures any vector, target included (the paper: a protected one, which
+    `explore_index="protected"` gives), since otherwise the target is seen along exploited arms only.
+    """
+
+    problem: Problem
+    epsilon: float = 1.0
+    rho: float = 0.1
+    explore_index: str = "all"
+    knobs: EpsilonGreedyKnobs = field(init=False, repr=False, compare=False)
+
+    on_arms = staticmethod(_on_arms)
+    on_ball = staticmethod(_on_ball)
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        one_of("explore_index", self.explore_index, ("all", "protected"))
+        rank = known_rank(self.problem, "EpsilonGreedy")
+        confidence = confidence_for(self.problem, rho=self.rho, delta=0.5)
+        protected_only = self.explore_index == "protected"
+        knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, float(self.epsilon), protected_only)
+        object.__setattr__(self, "knobs", knobs)
+
+    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+        """A coin, an arm and an index; a direction on the ball."""
+        return 3, self.problem.dim if on_ball else 0

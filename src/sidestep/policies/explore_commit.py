@@ -1,0 +1,89 @@
+"""Explore, then commit: measure by chance for a while, then play the estimate for good."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.confidence import Confidence
+from sidestep.core.forms import PRECISION, scores
+from sidestep.core.geometry import dot, lowest_argmax, plug_in, scaled, total
+from sidestep.core.problem import TARGET, Problem, whole
+from sidestep.policies.base import (
+    EXPLORE,
+    PLAY,
+    CompiledPolicy,
+    confidence_for,
+    draw_one,
+    known_rank,
+    random_direction,
+)
+from sidestep.policies.dispatch import register
+
+
+class ExploreThenCommitKnobs(NamedTuple):
+    """Explore-then-commit as compiled code reads it."""
+
+    metric: int
+    confidence: Confidence
+    rank: int
+    rounds: int
+
+
+@kernel
+def _on_arms(
+    knobs: ExploreThenCommitKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
+) -> tuple[int, int, int, float]:
+    seen = total(evidence.counts, 0)
+    K = menu.squared.size
+    if seen < knobs.rounds:
+        return draw_one(luck[0][0], K), seen % evidence.counts.size, EXPLORE, np.nan
+    values = np.empty(K)
+    scores(menu.columns, plug_in(evidence.centre, knobs.rank), values)
+    arm = lowest_argmax(values)
+    return arm, TARGET, PLAY, values[arm]
+
+
+@kernel
+def _on_ball(knobs: ExploreThenCommitKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+    seen = total(evidence.counts, 0)
+    direction = random_direction(luck[1])
+    if seen < knobs.rounds:
+        return direction, seen % evidence.counts.size, EXPLORE, np.nan, np.nan
+    best = plug_in(evidence.centre, knobs.rank)
+    length = np.sqrt(dot(best, best))
+    action = scaled(1.0 / length, best) if length > 0.0 else direction
+    return action, TARGET, PLAY, length, np.nan
+
+
+register(ExploreThenCommitKnobs, _on_arms, _on_ball)
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreThenCommit(CompiledPolicy):
+    """Measure every vector in turn along chance actions for some rounds, then play the plug-in action."""
+
+    problem: Problem
+    rounds: int = 100
+    rho: float = 0.1
+    knobs: ExploreThenCommitKnobs = field(init=False, repr=False, compare=False)
+
+    on_arms = staticmethod(_on_arms)
+    on_ball = staticmethod(_on_ball)
+
+    def __post_init__(self) -> None:
+        whole("rounds", self.rounds, low=1)
+        rank = known_rank(self.problem, "ExploreThenCommit")
+        confidence = confidence_for(self.problem, rho=self.rho, delta=0.5)
+        object.__setattr__(
+            self, "knobs", ExploreThenCommitKnobs(PRECISION, confidence, rank, int(self.rounds))
+        )
+
+    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+        """An arm; a direction on the ball."""
+        return 1, self.problem.dim if on_ball else 0
+
+    def learns_for(self) -> int:
+        """Once committed, nothing is learned."""
+        return self.rounds

@@ -1,0 +1,76 @@
+"""OFUL: optimism for the target alone, blind to protection (Abbasi-Yadkori et al. 2011).
+
+With L = 0 this is the standard linear bandit; with L > 0 it shows what ignoring protection costs.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.ball import optimistic_action
+from sidestep.core.compiled import kernel
+from sidestep.core.confidence import Confidence, ellipsoids, radius
+from sidestep.core.forms import COVARIANCE, fill
+from sidestep.core.geometry import lowest_argmax
+from sidestep.core.problem import TARGET, Problem
+from sidestep.policies.base import (
+    PLAY,
+    CompiledPolicy,
+    confidence_for,
+    random_direction,
+)
+from sidestep.policies.dispatch import register
+
+
+class OFULKnobs(NamedTuple):
+    """OFUL as compiled code reads it."""
+
+    metric: int
+    confidence: Confidence
+
+
+@kernel
+def _on_arms(
+    knobs: OFULKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
+) -> tuple[int, int, int, float]:
+    fill(forms, evidence, knobs.confidence.rho, menu, TARGET)
+    reach = radius(knobs.confidence, evidence, TARGET)
+    linear, square = forms.linear[TARGET], forms.square[TARGET]
+    values = np.empty(linear.size)
+    for k in range(values.size):
+        values[k] = linear[k] + reach * np.sqrt(max(square[k], 0.0))
+    arm = lowest_argmax(values)
+    return arm, TARGET, PLAY, values[arm]
+
+
+@kernel
+def _on_ball(knobs: OFULKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+    sets = ellipsoids(knobs.confidence, evidence, np.zeros(1, np.int64))
+    action, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, 1e-2)
+    if evidence.counts[TARGET] == 0:  # nothing known: every direction is as good (A14)
+        action = random_direction(luck[1])
+    return action, TARGET, PLAY, value, bound
+
+
+register(OFULKnobs, _on_arms, _on_ball)
+
+
+@dataclass(frozen=True, slots=True)
+class OFUL(CompiledPolicy):
+    """Play the action with the largest plausible <a, theta_0>; always measure the target."""
+
+    problem: Problem
+    rho: float = 0.1
+    delta: float = 0.001
+    radius: str = "logdet"
+    knobs: OFULKnobs = field(init=False, repr=False, compare=False)
+
+    on_arms = staticmethod(_on_arms)
+    on_ball = staticmethod(_on_ball)
+
+    def __post_init__(self) -> None:
+        confidence = confidence_for(
+            self.problem, rho=self.rho, delta=self.delta, radius=self.radius
+        )
+        object.__setattr__(self, "knobs", OFULKnobs(COVARIANCE, confidence))

@@ -1,0 +1,292 @@
+"""Protected LinUCB (Alg. 2): CORE-SET first, then optimism over the target and the core set."""
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core import coreset
+from sidestep.core.actions import Actions, Arms, name_directions, unreached
+from sidestep.core.ball import optimistic_action
+from sidestep.core.compiled import kernel
+from sidestep.core.confidence import Confidence, ellipsoids, widest
+from sidestep.core.coreset import CoreSetRule, best_rows, settle
+from sidestep.core.estimator import clear
+from sidestep.core.forms import arm_of, squares
+from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
+from sidestep.core.optimism import (
+    SURROGATES,
+    Surrogate,
+    metric_of,
+    optimistic_values,
+    surrogate_called,
+)
+from sidestep.core.problem import FloatArray, IntArray, Problem, probability, whole
+from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
+from sidestep.policies.base import (
+    CORE_SET,
+    FOREVER,
+    PLAY,
+    CompiledPolicy,
+    State,
+    confidence_for,
+    one_of,
+    random_direction,
+)
+from sidestep.policies.dispatch import register
+
+TOLERANCE = 1e-2  # relative gap at which the search for the ball's optimistic action is content
+
+
+class ProtectedLinUCBKnobs(NamedTuple):
+    """Protected LinUCB as compiled code reads it."""
+
+    metric: int
+    confidence: Confidence
+    surrogate: Surrogate
+    adaptive: int | None  # size of the core set where it is found anew every round
+    basis: bool  # CORE-SET plays e_1..e_d
+    literal: bool
+
+
+@kernel
+def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray) -> IntArray:
+    """The target and the vectors that are projected out in this round."""
+    if size is None:  # numba leaves the other branch out of the code
+        return members(core_set)
+    return best_rows(centre, size)
+
+
+@kernel
+def _query(
+    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: IntArray, action: FloatArray
+) -> int:
+    """Whom to measure: the vector least understood along the action.
+
+    Deviation from the paper: of the target and the core set, as its proof needs. Print has the core
+    set alone, which never measures the target (A1); `literal` keeps that.
+    """
+    rows = members(core_set)
+    if knobs.literal and rows.size > 1:
+        rows = rows[1:]
+    return widest(knobs.confidence, evidence, rows, action)
+
+
+@kernel
+def _core_set_query(knobs: ProtectedLinUCBKnobs, evidence: Any) -> tuple[int, int]:
+    """Axis and index of this round of CORE-SET: p = 1..L within e_1..e_d, sweep after sweep."""
+    L, d = evidence.counts.size - 1, evidence.centre.shape[1]
+    at = total(evidence.counts, 0)
+    return (at // L) % d, 1 + at % L
+
+
+@kernel
+def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
+    """The arm that says most about one vector, whatever was measured: the widest one (A13)."""
+    metric, widths = evidence.gram[index].copy(), np.empty(menu.squared.size)
+    for j in range(metric.shape[0]):
+        metric[j, j] += coreset.REACHED
+    inverse_into(cholesky(metric), metric)
+    squares(menu.columns, metric, widths)
+    return lowest_argmax(widths)
+
+
+@kernel
+def _on_arms(
+    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
+) -> tuple[int, int, int, float]:
+    if core_set[0] == 0:
+        axis, index = _core_set_query(knobs, evidence)
+        arm = -1 - axis if knobs.basis else _broadest_arm(evidence, menu, index)
+        return arm, index, CORE_SET, np.nan
+    rows = _play_rows(knobs.adaptive, evidence.centre, core_set)
+    values = optimistic_values(knobs.surrogate, knobs.confidence, evidence, menu, forms, rows)
+    arm = lowest_argmax(values)
+    index = _query(knobs, evidence, core_set, arm_of(menu, arm))
+    return arm, index, PLAY, values[arm]
+
+
+@kernel
+def _on_ball(knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+    d = evidence.centre.shape[1]
+    if core_set[0] == 0:
+        axis, index = _core_set_query(knobs, evidence)
+        action = np.zeros(d)
+        action[axis] = 1.0
+        return action, index, CORE_SET, np.nan, np.nan
+    rows = _play_rows(knobs.adaptive, evidence.centre, core_set)
+    action, value, bound = random_direction(luck[1]), 0.0, 0.0
+    if rows.size <= d:  # else nothing is left of the target, and every reward is zero
+        sets = ellipsoids(knobs.confidence, evidence, rows)
+        best, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, TOLERANCE)
+        if total(evidence.counts, 0) > 0:  # else every direction is as good (A14)
+            action = best
+    return action, _query(knobs, evidence, core_set, action), PLAY, value, bound
+
+
+register(ProtectedLinUCBKnobs, _on_arms, _on_ball)
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedLinUCB(CompiledPolicy):
+    """Find a spanning set of protected vectors, then play optimistically against it (Alg. 2).
+
+    The default repairs the paper and tightens its constants; `as_intended` keeps the constants and
+    repairs the slips; `as_printed` is to the letter. The regret bound (Theorem 5.2) is for the ball.
+    Over finitely many fixed arms optimism may lock in (Example 5.1): nothing is proved there.
+
+    coreset   "certified" (a guarantee at every noise level, algorithm of ours), "printed", or without
+              a phase: "adaptive" (best subset of every round; no proof) and "all" (ball only: every
+              vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed)
+    design    what CORE-SET plays over arms: "arms" of the menu, or the "basis" e_1..e_d off the menu
+    gamma     share of the best lambda_min that the certified core set keeps
+    literal   index set, clock, delta and L = s as printed (A1, A10, B1, A12)
+    reset     forget the samples of CORE-SET once it ends (A8)
+    max_core_set_rounds   where CORE-SET gives up, with an error that says why
+    """
+
+    problem: Problem
+    rho: float = 0.1
+    delta: float = 0.001
+    surrogate: str = "corrected"
+    radius: str = "logdet"
+    coreset: str = "certified"
+    design: str = "arms"
+    gamma: float = 1 / 3
+    literal: bool = False
+    reset: bool = False
+    max_core_set_rounds: int = 10_000_000
+    rule: CoreSetRule = field(init=False, repr=False, compare=False)
+    knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
+
+    on_arms = staticmethod(_on_arms)
+    on_ball = staticmethod(_on_ball)
+
+    def __post_init__(self) -> None:
+        probability("delta", self.delta)
+        probability("gamma", self.gamma)
+        one_of("surrogate", self.surrogate, SURROGATES)
+        one_of("coreset", self.coreset, ("printed", "certified", "adaptive", "all"))
+        one_of("design", self.design, ("basis", "arms"))
+        whole("max_core_set_rounds", self.max_core_set_rounds, low=1)
+        # delta is split (B1): half for CORE-SET, half over L+1 sets; print spends it everywhere
+        share = self.delta if self.literal else self.delta / (2 * self.problem.n_vectors)
+        confidence = confidence_for(self.problem, rho=self.rho, delta=share, radius=self.radius)
+        adaptive = self.coreset == "adaptive" and self.problem.n_protected > 0
+        knobs = ProtectedLinUCBKnobs(
+            metric_of(self.surrogate),
+            confidence,
+            surrogate_called(self.surrogate),
+            self.problem.subspace_dim if adaptive else None,
+            self.design == "basis",
+            self.literal,
+        )
+        object.__setattr__(self, "rule", self._rule())
+        object.__setattr__(self, "knobs", knobs)
+
+    @classmethod
+    def as_intended(
+        cls, problem: Problem, *, rho: float = 0.1, delta: float = 0.001
+    ) -> "ProtectedLinUCB":
+        """The paper's constants with its slips (sign, index rule, split of delta) repaired."""
+        return cls(problem, rho, delta, radius="printed", coreset="printed", design="basis")
+
+    @classmethod
+    def as_printed(
+        cls, problem: Problem, *, rho: float = 0.1, delta: float = 0.001
+    ) -> "ProtectedLinUCB":
+        """The paper to the letter: it never measures the target."""
+        return cls(
+            problem, rho, delta, "printed", "printed", "printed", "basis", literal=True, reset=True
+        )
+
+    def _rule(self) -> CoreSetRule:
+        """When CORE-SET ends: by the rank if it is known, else by lambda_min, else by resolution."""
+        told = self.problem
+        kind, size, threshold, delta = coreset.CERTIFIED, 0, 0.0, self.delta / 2
+        if told.subspace_dim is not None:
+            size = told.subspace_dim
+            if self.coreset == "printed":
+                kind = coreset.PRINTED if self.literal else coreset.INTENDED
+                delta = self.delta if self.literal else self.delta / (2 * max(told.n_protected, 1))
+        elif self.coreset == "adaptive":
+            raise InputError("coreset='adaptive' needs the problem's subspace_dim, got None")
+        elif told.eigenvalue is not None:
+            kind, threshold = coreset.EIGENVALUE, told.eigenvalue
+        elif told.resolution is not None:
+            kind, threshold = coreset.RESOLUTION, told.resolution
+        elif self.coreset != "all":
+            raise InputError(
+                "ProtectedLinUCB needs one of the problem's subspace_dim, eigenvalue or "
+                "resolution (the rank cannot be certified from data alone), got none"
+            )
+        noise = float(max(told.noise[1:], default=0.0))
+        factor = coreset.certified_factor(self.gamma)
+        basis = self.design == "basis"
+        return CoreSetRule(
+            kind, size, noise, told.norm_bound, delta, factor, float(threshold), basis
+        )
+
+    def init(self) -> State:
+        """State before the first round; where L = s the core set is known without one (A12)."""
+        state = CompiledPolicy.init(self)
+        forced = self.problem.n_protected == self.problem.subspace_dim and not self.literal
+        phase = self.coreset in ("printed", "certified") and self.problem.n_protected > 0
+        if phase and not forced:
+            state.core_set[:] = 0
+        return state
+
+    def pause(self, state: State) -> int:
+        """CORE-SET is tested at the end of every sweep of d L rounds."""
+        if state.core_set[0] == 1:
+            return FOREVER
+        sweep = self.problem.dim * self.problem.n_protected
+        return sweep - state.round % sweep
+
+    def reconsider(self, state: State) -> None:
+        """The test of CORE-SET, and what follows where it ends."""
+        settle(self.rule, state.evidence, state.core_set)
+        if state.core_set[0] == 1 and self.reset:
+            clear(state.evidence, self.knobs.confidence.rho)
+
+    def check(self, state: State, actions: Actions) -> None:
+        """Raise where this policy cannot go on; warn of directions that the arms do not reach."""
+        if self.coreset == "all":
+            if isinstance(actions, Arms):
+                raise InputError("coreset='all' plays the unit ball only, got arms")
+            if self.problem.n_protected >= self.problem.dim:
+                raise InputError(
+                    "coreset='all' needs fewer protected vectors than dimensions, got "
+                    f"{self.problem.n_protected} in dimension {self.problem.dim}"
+                )
+        if state.core_set[0] == 1:
+            return
+        if state.round >= self.max_core_set_rounds:
+            raise CoreSetError(self._why_it_does_not_end(state))
+        if state.round == 0 and isinstance(actions, Arms) and self.design == "arms":
+            missing = unreached(actions)
+            if len(missing):
+                warnings.warn(
+                    f"the arms do not reach {name_directions(missing)}: nothing can be learned "
+                    "along there, and CORE-SET certifies what the arms show",
+                    UnreachedDirectionsWarning,
+                    stacklevel=3,
+                )
+
+    def _why_it_does_not_end(self, state: State) -> str:
+        estimates, strength = coreset.plain_estimates(state.evidence, self.rule.basis)
+        values = np.linalg.svd(estimates, compute_uv=False)
+        size = self.problem.subspace_dim
+        spectrum = ", ".join(f"{value:.3g}" for value in values)
+        reason = (
+            f"subspace_dim = {size} protected vectors must be certainly independent; either they "
+            "span fewer dimensions, and subspace_dim is too large, or the noise hides the rest"
+            if size is not None
+            else "the noise is too large for the eigenvalue or resolution that was asked for"
+        )
+        return (
+            f"CORE-SET did not end within {state.round} rounds (max_core_set_rounds): {reason}. "
+            f"Singular values of the estimates: {spectrum}; they are known to about "
+            f"{self.rule.noise / np.sqrt(max(strength, 1e-300)):.2g} in each entry"
+        )
