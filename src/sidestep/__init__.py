@@ -10,9 +10,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from sidestep import environments, errors, policies, testing
+    from sidestep.core import theory
     from sidestep.core.actions import Arms, UnitBall
     from sidestep.core.problem import TARGET, Problem, Query
     from sidestep.experiments.record import Trace
+    from sidestep.experiments.results import load_results
     from sidestep.experiments.simulate import simulate, simulate_many
     from sidestep.policies.base import Decision
     from sidestep.policies.epsilon_greedy import EpsilonGreedy
@@ -39,10 +41,12 @@ __all__ = [
     "__version__",
     "environments",
     "errors",
+    "load_results",
     "policies",
     "simulate",
     "simulate_many",
     "testing",
+    "theory",
 ]
 
 _HOME = {
@@ -52,6 +56,7 @@ _HOME = {
     "Problem": "core.problem",
     "Query": "core.problem",
     "Trace": "experiments.record",
+    "load_results": "experiments.results",
     "simulate": "experiments.simulate",
     "simulate_many": "experiments.simulate",
     "Decision": "policies.base",
@@ -62,12 +67,18 @@ _HOME = {
     "RoundRobinLinUCB": "policies.round_robin",
     "Uniform": "policies.uniform",
 }
-_ROOMS = ("environments", "errors", "policies", "testing")
+_ROOMS = {
+    "environments": "environments",
+    "errors": "errors",
+    "policies": "policies",
+    "testing": "testing",
+    "theory": "core.theory",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
-        return import_module(f"sidestep.{name}")
+        return import_module(f"sidestep.{_ROOMS[name]}")
     if name in _HOME:
         return getattr(import_module(f"sidestep.{_HOME[name]}"), name)
     raise AttributeError(f"module 'sidestep' has no attribute {name!r}")

@@ -3,7 +3,9 @@
 SidestepError                 everything that we raise on purpose
 |-- InputError (ValueError)   what came in cannot be used; says what was expected and what came
 |   `-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
-`-- CoreSetError              CORE-SET reached its cap; says why it cannot end
+|-- CoreSetError              CORE-SET reached its cap; says why it cannot end
+|-- ResultsError              results cannot be written
+`-- ExecutorError             there is nobody to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
 """
@@ -23,6 +25,14 @@ class UnknownNameError(InputError):
 
 class CoreSetError(SidestepError):
     """CORE-SET used up its rounds without finding independent protected vectors."""
+
+
+class ResultsError(SidestepError):
+    """Results cannot be written; what was finished is kept."""
+
+
+class ExecutorError(SidestepError):
+    """The processes or the cluster that should run the jobs do not."""
 
 
 class UnreachedDirectionsWarning(UserWarning):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, nnls
 
-from sidestep.core import ball
+from sidestep.core import ball, dual
 from sidestep.core.compiled import kernel
 
 RHO, DELTA = 0.1, 1e-3
@@ -25,8 +25,8 @@ class State(NamedTuple):
         return self.radius[:, None, None] ** 2 * self.inverse
 
     def widths(self, actions):
-        forms = np.einsum("...j,ijk,...k->...i", actions, self.inverse, actions)
-        return self.radius * np.sqrt(forms)
+        forms = [np.sum((actions @ inverse) * actions, axis=-1) for inverse in self.inverse]
+        return self.radius * np.sqrt(np.stack(forms, axis=-1))
 
     def values(self, actions):
         return actions @ self.centre[0] + self.widths(actions)[..., 0]
@@ -59,7 +59,7 @@ def sampled(rng, d, s, noise):
     theta = unit_rows(rng, s + 1, d)
     gram, moment = np.zeros((s + 1, d, d)), np.zeros((s + 1, d))
     for i in range(s + 1):
-        count = int(np.exp(rng.uniform(0, np.log(40 * d / max(noise, 0.1)))))
+        count = int(np.exp(rng.uniform(0, np.log(40 * d * (1 + 9 * noise)))))
         actions = unit_rows(rng, count, d) * np.exp(rng.normal(size=d))
         actions /= np.linalg.norm(actions, axis=1, keepdims=True)
         feedback = actions @ theta[i] + noise * rng.normal(size=count)
@@ -103,7 +103,7 @@ def sphere(d):
     if d == 2:
         angle = np.linspace(0, 2 * np.pi, 200_001)
         return np.column_stack([np.cos(angle), np.sin(angle)])
-    height, angle = np.meshgrid(np.linspace(-1, 1, 601), np.linspace(0, 2 * np.pi, 1201))
+    height, angle = np.meshgrid(np.linspace(-1, 1, 201), np.linspace(0, 2 * np.pi, 401))
     flat = np.sqrt(1 - height**2)
     return np.stack([flat * np.cos(angle), flat * np.sin(angle), height], axis=-1).reshape(-1, 3)
 
@@ -156,6 +156,7 @@ def test_feasible_point_maps_every_direction_into_the_feasible_set(noise):
         action = ball.feasible_point(state.centre, state.spread, point)
         assert abs(np.linalg.norm(action) - 1) <= 1e-12
         assert state.violation(action) <= 1e-12
+        assert state.values(action) >= state.values(-action)
         if state.violation(point) <= 0:
             assert abs(action @ point) == pytest.approx(1, abs=1e-12)
         moved += state.violation(point) > 1e-3
@@ -166,13 +167,18 @@ def trust_region(centre, spread):
     """The length of the longest vector of an ellipsoid, from the secular equation by brentq."""
     values, vectors = np.linalg.eigh(spread)
     along, top = vectors.T @ centre, values[-1]
+    below = values < top * (1 - 1e-9)
 
     def excess(m):
-        return np.sum(values * along**2 / (m - values) ** 2) - 1
+        return np.sum(values[below] * along[below] ** 2 / (m - values[below]) ** 2) - 1
 
-    m = brentq(
-        excess, top * (1 + 1e-13), top + 2 * np.sqrt(top) * np.linalg.norm(centre), xtol=1e-15
-    )
+    if np.linalg.norm(along[~below]) < 1e-12 and excess(top) < 0:  # the hard case
+        return np.sqrt(
+            np.sum((along[below] * top / (top - values[below])) ** 2) - top * excess(top)
+        )
+    below[:] = True
+    high = top + 2 * np.sqrt(top) * np.linalg.norm(centre)
+    m = brentq(excess, top * (1 + 1e-13), high, xtol=1e-15)
     return np.linalg.norm(along * m / (m - values))
 
 
@@ -201,22 +207,21 @@ def test_the_hard_case_of_the_trust_region_is_solved():
 @pytest.mark.parametrize(("d", "s"), [(2, 1), (3, 1), (3, 2)])
 def test_no_point_of_a_fine_grid_is_better(d, s, noise):
     rng = np.random.default_rng(5)
-    grid, bound_by = sphere(d), {2: 1e-3, 3: 2e-2}[d]
+    grid, coarse = sphere(d), {2: 1e-3, 3: 5e-2}[d]
     for _ in range(5):
         state = sampled(rng, d, s, noise)
         action, value, bound = ball.optimistic_action(*state, 1e-4)
         assert_sound(state, action, value, bound)
-        best = state.values(grid)[state.violation(grid) <= 0].max(initial=0.0)
-        assert best <= value + 1e-9
-        near = state.values(grid)[state.violation(grid) <= bound_by].max()
-        assert near >= value * (1 - bound_by)  # the grid is fine enough to have found it
+        values, violation = state.values(grid), state.violation(grid)
+        assert values[violation <= 0].max(initial=0.0) <= value + 1e-9
+        near = values[violation <= coarse].max()
+        assert near >= value * (1 - coarse)  # the grid is fine enough to have found it
 
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_joint_search_over_action_and_vectors_finds_the_same_optimum(noise):
     rng = np.random.default_rng(6)
-    actions = sphere(2)[::200]
-    turns = sphere(2)[::100]
+    actions, turns = sphere(2)[::500], sphere(2)[::400]
     for _ in range(4):
         state = sampled(rng, 2, 1, noise)
         root = np.linalg.cholesky(state.spread)
@@ -256,7 +261,7 @@ def test_the_dual_is_tight_without_constraints():
     rng = np.random.default_rng(8)
     for noise in NOISES:
         centre, spread, _ = ball.reduced(*sampled(rng, 6, 0, noise))
-        assert ball.dual_bound(centre, spread)[0] == pytest.approx(
+        assert dual.dual_bound(centre, spread)[0] == pytest.approx(
             ball.longest(centre[0], spread[0])[1], rel=1e-6
         )
 
@@ -264,16 +269,16 @@ def test_the_dual_is_tight_without_constraints():
 def test_the_slopes_of_the_dual_match_finite_differences():
     rng = np.random.default_rng(9)
     centre, spread, _ = ball.reduced(*sampled(rng, 5, 3, 0.001))
-    pieces = ball.dual_pieces(centre, spread)
+    pieces = dual.dual_pieces(centre, spread)
     count, weight, nudge = len(pieces), 0.05, 1e-5
     point = np.r_[1.3, 5.0, rng.uniform(0.5, 1.5, size=count - 2)]
 
     def slope(x):
-        white = ball.dual_value(pieces, centre[0], x)[2]
-        return ball.dual_slopes(pieces, centre[0], x, white, weight)
+        white = dual.dual_value(pieces, centre[0], x)[2]
+        return dual.dual_slopes(pieces, centre[0], x, white, weight)
 
     def penalised(x):
-        value, barrier, _ = ball.dual_value(pieces, centre[0], x)
+        value, barrier, _ = dual.dual_value(pieces, centre[0], x)
         return value + weight * barrier
 
     for j, step in enumerate(nudge * np.eye(count)):
@@ -342,7 +347,7 @@ def test_vanishing_sets_leave_the_projection_of_the_target(d, s, radius):
     assert_sound(state, action, value, bound)
     basis = np.linalg.qr(state.centre[1:].T)[0]
     rest = state.centre[0] - basis @ (basis.T @ state.centre[0])
-    assert value == pytest.approx(np.linalg.norm(rest), abs=100 * radius + 1e-12)
+    assert value == pytest.approx(np.linalg.norm(rest), abs=1000 * radius + 1e-11)
     assert bound <= value + 1e-4
 
 

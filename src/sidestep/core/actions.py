@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sidestep.core.problem import SLACK, FloatArray, Problem, whole
+from sidestep.core.problem import SLACK, FloatArray, Problem, as_numbers, whole
 from sidestep.errors import InputError
 
 
@@ -38,12 +38,12 @@ class Arms:
     longest: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        vectors = np.array(self.vectors, dtype=float, order="C", ndmin=2)
+        vectors = np.atleast_2d(as_numbers("arms", self.vectors))
         if vectors.ndim != 2 or vectors.size == 0:
             raise InputError(
                 f"arms must be a non-empty array of shape (K, d), got shape {vectors.shape}"
             )
-        columns = np.ascontiguousarray(vectors.T)
+        columns = np.array(vectors.T, order="C")  # a copy, even where K or d is 1
         squared = np.einsum("jk,jk->k", columns, columns)
         longest = float(np.sqrt(squared.max()))
         if not np.isfinite(longest):

@@ -17,6 +17,8 @@ import math
 import numpy as np
 
 from sidestep.core.compiled import kernel
+from sidestep.core.dual import dual_bound, dual_starts, eigen, pair_starts, whitener
+from sidestep.core.geometry import add, apply, dot, project_off, unit
 from sidestep.core.problem import FloatArray
 
 DEPENDENT = 1e-13  # a row whose part off the others is relatively shorter adds no direction
@@ -24,52 +26,6 @@ FEASIBLE = 1e-12  # violation of a constraint at unit scale that counts as round
 OPTIMAL = 1e-6  # relative gap at which no further start is tried
 
 Scored = tuple[FloatArray, float]  # an action and its value
-Walled = tuple[float, float, FloatArray]  # a bound, its barrier and the whitener behind both
-
-
-@kernel
-def inner(left: FloatArray, right: FloatArray) -> float:
-    """Inner product <left, right>."""
-    total = 0.0
-    for j in range(left.size):
-        total += left[j] * right[j]
-    return total
-
-
-@kernel
-def add(total: FloatArray, weight: float, vector: FloatArray) -> None:
-    """Add weight * vector to the total, in place."""
-    for j in range(total.size):
-        total[j] += weight * vector[j]
-
-
-@kernel
-def apply(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    """The product matrix vector."""
-    result = np.empty(matrix.shape[0])
-    for j in range(matrix.shape[0]):
-        result[j] = inner(matrix[j], vector)
-    return result
-
-
-@kernel
-def unit(vector: FloatArray) -> FloatArray:
-    """The vector at length 1; zeros if it has no direction (zero or not finite)."""
-    length = math.sqrt(inner(vector, vector))
-    result = np.zeros(vector.size)
-    if 0.0 < length < math.inf:
-        add(result, 1.0 / length, vector)
-    return result
-
-
-@kernel
-def off_span(basis: FloatArray, vector: FloatArray) -> FloatArray:
-    """The part of the vector orthogonal to the orthonormal (or zero) rows, removed twice."""
-    rest = vector.copy()
-    for _ in range(2):
-        for k in range(basis.shape[0]):
-            add(rest, -inner(basis[k], rest), basis[k])
-    return rest
 
 
 @kernel
@@ -77,9 +33,9 @@ def orthonormal(rows: FloatArray) -> FloatArray:
     """Gram-Schmidt of the rows in order; a dependent row becomes zeros; (k, d)."""
     basis = np.zeros(rows.shape)
     for k in range(rows.shape[0]):
-        rest = off_span(basis[:k], rows[k])
-        if inner(rest, rest) > DEPENDENT**2 * inner(rows[k], rows[k]):
-            add(basis[k], 1.0, unit(off_span(basis[:k], unit(rest))))
+        rest = project_off(basis[:k], rows[k])
+        if dot(rest, rest) > DEPENDENT**2 * dot(rows[k], rows[k]):
+            add(basis[k], 1.0, unit(project_off(basis[:k], unit(rest))))
     return basis
 
 
@@ -87,33 +43,8 @@ def orthonormal(rows: FloatArray) -> FloatArray:
 def normal_to(rows: FloatArray, point: FloatArray) -> FloatArray:
     """The unit vector orthogonal to every row that is nearest to the point; zeros if none is."""
     basis = orthonormal(rows)
-    rest = off_span(basis, unit(off_span(basis, point)))
-    return unit(rest) if inner(rest, rest) > 0.25 else np.zeros(point.size)
-
-
-@kernel
-def eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ascending eigenvalues of a symmetric matrix, and its eigenvectors as rows."""
-    values, vectors = np.linalg.eigh(matrix)
-    return values, vectors.T.copy()
-
-
-@kernel
-def whitener(matrix: FloatArray) -> FloatArray:
-    """Lower S with S matrix S^T = I; zero from the row on where the matrix is not positive."""
-    d = matrix.shape[0]
-    lower, white = np.zeros((d, d)), np.zeros((d, d))
-    for i in range(d):
-        for j in range(i):
-            lower[i, j] = (matrix[i, j] - inner(lower[i, :j], lower[j, :j])) / lower[j, j]
-        pivot = matrix[i, i] - inner(lower[i, :i], lower[i, :i])
-        if not 0.0 < pivot < math.inf:
-            break
-        lower[i, i] = math.sqrt(pivot)
-        white[i, i] = 1.0 / lower[i, i]
-        for j in range(i):
-            add(white[i, :i], -white[i, i] * lower[i, j], white[j, :i])
-    return white
+    rest = project_off(basis, unit(project_off(basis, point)))
+    return unit(rest) if dot(rest, rest) > 0.25 else np.zeros(point.size)
 
 
 @kernel
@@ -123,14 +54,14 @@ def reach(spread: FloatArray, action: FloatArray) -> FloatArray:
     <a, u> = w(a), and <b, u> <= w(b) for every other b.
     """
     move, result = apply(spread, action), np.zeros(action.size)
-    add(result, 1.0 / math.sqrt(inner(move, action)), move)
+    add(result, 1.0 / math.sqrt(dot(move, action)), move)
     return result
 
 
 @kernel
 def ball_value(centre: FloatArray, spread: FloatArray, action: FloatArray) -> float:
     """Optimistic reward of a feasible unit action: f(a) = <a, c_0> + w_0(a)."""
-    return inner(action, centre[0]) + math.sqrt(inner(action, apply(spread[0], action)))
+    return dot(action, centre[0]) + math.sqrt(dot(action, apply(spread[0], action)))
 
 
 @kernel
@@ -143,10 +74,10 @@ def feasible_point(centre: FloatArray, spread: FloatArray, point: FloatArray) ->
     chosen = centre[1:].copy()
     for i in range(1, centre.shape[0]):
         move = reach(spread[i], point)
-        ratio = inner(point, centre[i]) / inner(point, move)
+        ratio = dot(point, centre[i]) / dot(point, move)
         add(chosen[i - 1], -min(max(ratio, -1.0), 1.0), move)
     action = normal_to(chosen, point)
-    return action if inner(action, centre[0]) >= 0.0 else -action
+    return action if dot(action, centre[0]) >= 0.0 else -action
 
 
 @kernel
@@ -171,7 +102,7 @@ def worst_face(rows: FloatArray, point: FloatArray) -> tuple[int, float]:
     """Which slack row the point violates most, 0 if none, and the slack there."""
     worst, lowest = 0, 0.0
     for j in range(1, rows.shape[0]):
-        slack = inner(rows[j], point)
+        slack = dot(rows[j], point)
         if not slack >= lowest:
             worst, lowest = j, slack
     return worst, lowest
@@ -182,10 +113,10 @@ def fit(basis: FloatArray, rows: FloatArray, target: FloatArray) -> FloatArray:
     """Least-squares y of target + sum_k y_k row_k = 0, the basis being the rows' own; (k,)."""
     weights = np.zeros(rows.shape[0])
     for k in range(rows.shape[0] - 1, -1, -1):
-        pivot = inner(basis[k], rows[k])
-        rest = -inner(basis[k], target)
+        pivot = dot(basis[k], rows[k])
+        rest = -dot(basis[k], target)
         for m in range(k + 1, rows.shape[0]):
-            rest -= weights[m] * inner(basis[k], rows[m])
+            rest -= weights[m] * dot(basis[k], rows[m])
         weights[k] = rest / pivot if pivot > 0.0 else 0.0
     return weights
 
@@ -201,7 +132,7 @@ def cone_projection(rows: FloatArray, weights: FloatArray) -> FloatArray:
     for _ in range(4 * weights.size):
         active = np.flatnonzero(weights)
         basis = orthonormal(rows[active])
-        nearest = unit(off_span(basis, rows[0]))
+        nearest = unit(project_off(basis, rows[0]))
         fitted = fit(basis, rows[active], rows[0])
         share, leaver = 1.0, -1
         for k in range(active.size):
@@ -279,147 +210,15 @@ def longest(centre: FloatArray, spread: FloatArray) -> Scored:
                 gap = shift + (values[-1] - values[j])
                 z[j] = math.sqrt(values[j]) * along[j] / gap
                 slope += z[j] ** 2 / gap
-        size = math.sqrt(inner(z, z))
+        size = math.sqrt(dot(z, z))
         if not size > 1.0 + 1e-15:
             break
         shift += size**2 * (size - 1.0) / slope
-    z[-1] = math.copysign(math.sqrt(max(0.0, 1.0 - inner(z[:-1], z[:-1]))), along[-1])
+    z[-1] = math.copysign(math.sqrt(max(0.0, 1.0 - dot(z[:-1], z[:-1]))), along[-1])
     vector = np.zeros(centre.size)
     for j in range(centre.size):
         add(vector, along[j] + math.sqrt(values[j]) * z[j], vectors[j])
-    return unit(vector), math.sqrt(inner(vector, vector))
-
-
-@kernel
-def dual_pieces(centre: FloatArray, spread: FloatArray) -> FloatArray:
-    """The dual's matrices -spread_0, I, c_i c_i^T - spread_i, for data at unit scale; (s+2, d, d).
-
-    For all x = (eta, nu, mu_1..mu_s) > 0 with X = sum_j x_j matrix_j positive definite, (P) is at
-    most (1/eta + nu + <c_0, X^-1 c_0>) / 2. Widths may not vanish beside the centres: a larger set
-    bounds the smaller one, and X stays well conditioned.
-    """
-    count, d = centre.shape
-    pieces = np.zeros((count + 1, d, d))
-    add(pieces[0].ravel(), -max(1.0, 1e-18 / np.trace(spread[0])), spread[0].ravel())
-    for j in range(d):
-        pieces[1, j, j] = 1.0
-        for i in range(1, count):
-            add(pieces[i + 1, j], -1.0, spread[i, j])
-            add(pieces[i + 1, j], centre[i, j], centre[i])
-            pieces[i + 1, j, j] -= 1e-12
-    return pieces
-
-
-@kernel
-def dual_value(pieces: FloatArray, target: FloatArray, multipliers: FloatArray) -> Walled:
-    """The bound, its barrier -log(det X eta mu_1..mu_s), infinite outside, and X's whitener."""
-    matrix, barrier = np.zeros(pieces.shape[1:]), 0.0
-    for j in range(multipliers.size):
-        add(matrix.ravel(), multipliers[j], pieces[j].ravel())
-        if j != 1:
-            barrier -= math.log(multipliers[j]) if multipliers[j] > 0.0 else -math.inf
-    white = whitener(matrix)
-    for j in range(target.size):
-        barrier += 2.0 * math.log(white[j, j]) if white[j, j] > 0.0 else math.inf
-    lifted = apply(white, target)
-    return 0.5 * (1.0 / multipliers[0] + multipliers[1] + inner(lifted, lifted)), barrier, white
-
-
-@kernel
-def dual_slopes(
-    pieces: FloatArray,
-    target: FloatArray,
-    multipliers: FloatArray,
-    white: FloatArray,
-    weight: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Gradient of bound + weight * barrier in the multipliers, and Hessian (its lower half)."""
-    count, d = multipliers.size, target.size
-    lifted = apply(white, target)
-    seen, moved = np.zeros((count, d, d)), np.zeros((count, d))
-    slope, curvature = np.zeros(count), np.zeros((count, count))
-    for j in range(count):
-        for k in range(d):
-            row = np.zeros(k + 1)
-            for m in range(k + 1):
-                add(row, white[k, m], pieces[j, m])
-            for m in range(k + 1):
-                seen[j, k, m] = seen[j, m, k] = inner(white[m, : m + 1], row)
-            slope[j] -= weight * seen[j, k, k]
-        add(moved[j], 1.0, apply(seen[j], lifted))
-        slope[j] -= 0.5 * inner(lifted, moved[j])
-        for k in range(j + 1):
-            curvature[j, k] = inner(moved[j], moved[k])
-            curvature[j, k] += weight * inner(seen[j].ravel(), seen[k].ravel())
-        if j != 1:
-            slope[j] -= weight / multipliers[j]
-            curvature[j, j] += weight / multipliers[j] ** 2
-    slope[0] -= 0.5 / multipliers[0] ** 2
-    slope[1] += 0.5
-    curvature[0, 0] += 1.0 / multipliers[0] ** 3
-    return slope, curvature
-
-
-@kernel
-def newton_move(slope: FloatArray, curvature: FloatArray) -> tuple[FloatArray, float]:
-    """The move to the minimum of the quadratic model, and the squared Newton decrement."""
-    white, move = whitener(curvature), np.zeros(slope.size)
-    lifted = apply(white, slope)
-    for j in range(slope.size):
-        add(move, -lifted[j], white[j])
-    return move, inner(lifted, lifted)
-
-
-@kernel
-def dual_bound(centre: FloatArray, spread: FloatArray) -> tuple[float, FloatArray]:
-    """An upper bound of (P) by the Lagrangian dual, and the whitener of its matrix X; (d, d).
-
-    Barrier and Newton in the s + 2 multipliers. The bound holds wherever the iteration stops. If
-    the dual is tight, X^-1 c_0 is the optimal action. Expects data at unit scale.
-    """
-    pieces = dual_pieces(centre, spread)
-    multipliers: FloatArray = np.ones(pieces.shape[0])
-    multipliers[0] /= math.sqrt(-np.trace(pieces[0]))
-    multipliers[1] += multipliers.size
-    move: FloatArray = np.zeros(multipliers.size)
-    value, barrier, white = math.inf, 0.0, pieces[0]
-    weight, decrement = 0.1, 0.0
-    for _ in range(200):
-        part, lower = 2.0, False
-        while not lower and part > 1e-8:
-            part *= 0.5
-            trial = multipliers.copy()
-            add(trial, part, move)
-            ahead, wall, factor = dual_value(pieces, centre[0], trial)
-            lower = value - ahead + weight * (barrier - wall) >= 0.1 * part * decrement
-        if not lower:
-            break
-        multipliers, value, barrier, white = trial, ahead, wall, factor
-        if decrement < 0.25 * weight:
-            if weight * (centre.shape[1] + multipliers.size) < 1e-7 * value:
-                break
-            weight *= 0.1
-        slope, curvature = dual_slopes(pieces, centre[0], multipliers, white, weight)
-        move, decrement = newton_move(slope, curvature)
-    nu = multipliers[1]  # the best common factor of all multipliers is free
-    return math.sqrt(nu * (2.0 * value - nu)), white
-
-
-@kernel
-def dual_starts(target: FloatArray, white: FloatArray) -> FloatArray:
-    """X^-1 c_0, and it completed to length 1 by each of X's lowest three eigenvectors; (k, d)."""
-    solution = np.zeros(white.shape)
-    for j in range(target.size):
-        for k in range(target.size):
-            add(solution[k], white[j, k], white[j])
-    vectors, point = eigen(solution)[1], apply(solution, target)
-    rest = math.sqrt(max(0.0, 1.0 - inner(point, point)))
-    starts = np.zeros((1 + 2 * min(3, target.size), target.size))
-    for k in range(starts.shape[0]):
-        add(starts[k], 1.0, point)
-        if k > 0:
-            add(starts[k], rest if k % 2 == 0 else -rest, vectors[-((k + 1) // 2)])
-    return starts
+    return unit(vector), math.sqrt(dot(vector, vector))
 
 
 @kernel
@@ -436,11 +235,11 @@ def corner_starts(
         i = 1 + (first + bit) % s
         others = centre[1:].copy()
         add(others[i - 1], -1.0, centre[i])
-        alone = off_span(orthonormal(others), centre[i])
-        width = inner(action, reach(spread[i], action))
-        for k in range(2**count if inner(alone, alone) > DEPENDENT else 0):
-            move = (width if (k >> bit) & 1 else -width) - inner(action, centre[i])
-            add(starts[k], move / inner(alone, alone), alone)
+        alone = project_off(orthonormal(others), centre[i])
+        width = dot(action, reach(spread[i], action))
+        for k in range(2**count if dot(alone, alone) > DEPENDENT else 0):
+            move = (width if (k >> bit) & 1 else -width) - dot(action, centre[i])
+            add(starts[k], move / dot(alone, alone), alone)
     return starts
 
 
@@ -457,8 +256,8 @@ def reduced(
     count, scale = 0, 1.0
     for i in range(radius.size):
         lifted = apply(whitener(inverse[i]), centre[i])
-        if i == 0 or inner(lifted, lifted) > (1.0 - 1e-9) * radius[i] ** 2:
-            size = math.sqrt(inner(centre[i], centre[i]) + radius[i] ** 2 * np.trace(inverse[i]))
+        if i == 0 or dot(lifted, lifted) > (1.0 - 1e-9) * radius[i] ** 2:
+            size = math.sqrt(dot(centre[i], centre[i]) + radius[i] ** 2 * np.trace(inverse[i]))
             add(centres[count], 1.0 / size, centre[i])
             add(spreads[count].ravel(), (radius[i] / size) ** 2, inverse[i].ravel())
             scale = size if i == 0 else scale
@@ -482,11 +281,11 @@ def optimistic_action(
         best, bound = longest(centre[0], spread[0])
         value = ball_value(centre, spread, best)
         return best, scale * value, scale * max(value, bound)
-    bound, white = dual_bound(centre, spread)
+    bound, solution = dual_bound(centre, spread)
     plain = normal_to(centre[1:], np.sqrt(np.arange(2.0, centre.shape[1] + 2.0)))
     best = feasible_point(centre, spread, plain)
-    value, starts = ball_value(centre, spread, best), dual_starts(centre[0], white)
-    for stage in range(4):
+    value, starts = ball_value(centre, spread, best), dual_starts(centre[0], solution)
+    for stage in range(5):
         for k in range(starts.shape[0]):
             if value * (1.0 + OPTIMAL) < bound:
                 action = feasible_point(centre, spread, starts[k])
@@ -497,8 +296,10 @@ def optimistic_action(
             break
         if stage == 0:
             starts = eigen(spread[0])[1]
+        elif stage == 1:
+            starts = pair_starts(eigen(solution)[1][-4:])
         else:
-            starts = corner_starts(centre, spread, best, 4 * (stage - 1))
+            starts = corner_starts(centre, spread, best, 4 * (stage - 2))
     action, reached = ascend(centre, spread, best, 1e-12)
     if reached > value:
         best, value = action, reached

@@ -31,6 +31,7 @@ __all__ = ["CoreSetRule", "Subset", "best_subset", "error_bound", "is_check", "s
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
 MAX_NODES = 1_000_000  # of the subset search, in every test of a rule
+ROUNDING = 1e-14  # share of the largest squared length below which an eigenvalue is rounding
 REACHED = 1e-8  # share of the largest eigenvalue below which arms do not reach a direction
 
 
@@ -89,8 +90,8 @@ def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, swe
         share = 0.5 * (1.0 - 1.0 / np.sqrt(3.0)) if rule.kind == EIGENVALUE else 0.5
         if error > share * root:
             return -1
-        floor = 0.5 * root if rule.kind == EIGENVALUE else error
         _, values, _ = np.linalg.svd(estimates, full_matrices=False)
+        floor = 0.5 * root if rule.kind == EIGENVALUE else max(error, 1e-12 * values[0])
         size = 0
         while size < values.size and values[size] > floor:
             size += 1
@@ -99,7 +100,11 @@ def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, swe
     if number == 0:
         return -1
     _, eigenvalue, _ = search_subset(estimates, rule.size, MAX_NODES)
-    if eigenvalue >= needed_eigenvalue(rule, d, L, strength, number):
+    longest = 0.0
+    for i in range(L):
+        longest = max(longest, dot(estimates[i], estimates[i]))
+    # without noise nothing else keeps rounding from passing for independence
+    if eigenvalue >= max(needed_eigenvalue(rule, d, L, strength, number), ROUNDING * longest):
         return rule.size
     return -1
 
@@ -121,11 +126,12 @@ def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]
     """Unregularised estimates of the protected vectors (L, d), and the strength of the design.
 
     Strength is the smallest eigenvalue of a vector's sum of a a': the number of sweeps where the
-    basis is played. Over arms it is taken over the directions that the arms reach (A13).
+    basis is played. Over arms it is taken over the directions that the arms reach (A13): those that
+    any vector was measured along, and zero until every vector was.
     """
     L, d = evidence.moment.shape[0] - 1, evidence.moment.shape[1]
     estimates = np.zeros((L, d))
-    strength = np.inf
+    strength, reached = np.inf, 0 if basis else _reached(evidence.gram[1:].sum(axis=0))
     for i in range(L):
         moment = evidence.moment[i + 1]
         if basis:
@@ -135,6 +141,8 @@ def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]
                 strength = min(strength, weight)
             continue
         values, directions = np.linalg.eigh(evidence.gram[i + 1])
+        if reached == 0 or values[d - reached] <= REACHED * values[d - 1]:
+            strength = 0.0
         for j in range(d):
             if values[j] > REACHED * values[d - 1]:
                 strength = min(strength, values[j])
@@ -142,6 +150,17 @@ def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]
                 for k in range(d):
                     estimates[i, k] += share * directions[k, j]
     return estimates, strength
+
+
+@kernel
+def _reached(gram: FloatArray) -> int:
+    """Number of directions that the sum of a a' reaches."""
+    values, _ = np.linalg.eigh(gram)
+    count = 0
+    for value in values:
+        if value > REACHED * values[values.size - 1]:
+            count += 1
+    return count
 
 
 @kernel
@@ -183,6 +202,6 @@ def is_check(sweeps: int) -> int:
     """Number j of the check that falls on this sweep, 0 where none does; checks grow by 1.1."""
     at, number = 1, 1
     while at < sweeps:
-        at = max(at + 1, math.ceil(1.1 * at))
+        at = (11 * at + 9) // 10  # 1.1 at, rounded up
         number += 1
     return number if at == sweeps else 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from sidestep.core.compiled import kernel
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import apply, dot
+from sidestep.core.geometry import add, apply, dot
 from sidestep.core.problem import FloatArray, IntArray
 
 PRECISION, COVARIANCE = 0, 1  # which quadratic form of an arm is kept: |a|_V^2 or |a|_{V^-1}^2
@@ -48,18 +48,11 @@ def arm_of(menu: Menu, arm: int) -> FloatArray:
 
 
 @kernel
-def add_scaled(weight: float, row: FloatArray, out: FloatArray) -> None:
-    """Out += weight row; the loop that everything over arms is made of."""
-    for k in range(out.size):
-        out[k] += weight * row[k]
-
-
-@kernel
 def scores(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Inner product of every arm with one vector, into `out` (K,)."""
     out[:] = 0.0
     for j in range(vector.size):
-        add_scaled(vector[j], columns[j], out)
+        add(out, vector[j], columns[j])
 
 
 @kernel
@@ -76,7 +69,7 @@ def squares(columns: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
             for k in range(inner.size):
                 inner[k] = matrix[j, j] * column[k]
             for m in range(j):
-                add_scaled(2.0 * matrix[j, m], columns[m][start:stop], inner)
+                add(inner, 2.0 * matrix[j, m], columns[m][start:stop])
             for k in range(inner.size):
                 square[k] += inner[k] * column[k]
 
@@ -90,7 +83,7 @@ def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: i
     scores(menu.columns, evidence.centre[index], forms.linear[index])
     if forms.metric == PRECISION:
         squares(menu.columns, evidence.gram[index], forms.square[index])
-        add_scaled(rho[index], menu.squared, forms.square[index])
+        add(forms.square[index], rho[index], menu.squared)
     else:
         squares(menu.columns, evidence.inverse[index], forms.square[index])
 
@@ -100,14 +93,19 @@ def follow(forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, ind
     """Bring the row of a vector up to date after `action` was absorbed for it.
 
     |a|_V^2 has grown by <a, action>^2. With W the new inverse and g = W action, the old one was
-    W + g g' / (1 - <action, g>): |a|_W^2 has shrunk by <a, g>^2 / (1 - <action, g>).
+    W + g g' / (1 - <action, g>): |a|_W^2 has shrunk by <a, g>^2 / (1 - <action, g>). Where it shrank by
+    more than half that difference would be rounding: the row is given up, and filled when next needed.
     """
     if not forms.filled[index]:
         return
     direction, factor = action, 1.0
     if forms.metric == COVARIANCE:
         direction = apply(evidence.inverse[index], action)
-        factor = -1.0 / (1.0 - dot(action, direction))
+        left = 1.0 - dot(action, direction)
+        if left < 0.5:
+            forms.filled[index] = 0
+            return
+        factor = -1.0 / left
     K = menu.squared.size
     room = np.empty(min(BLOCK, K))
     for start in range(0, K, BLOCK):
@@ -117,8 +115,8 @@ def follow(forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, ind
         along[:] = 0.0
         linear[:] = 0.0
         for j in range(action.size):
-            add_scaled(direction[j], menu.columns[j][start:stop], along)
-            add_scaled(evidence.centre[index, j], menu.columns[j][start:stop], linear)
+            add(along, direction[j], menu.columns[j][start:stop])
+            add(linear, evidence.centre[index, j], menu.columns[j][start:stop])
         for k in range(along.size):
             square[k] += factor * along[k] * along[k]
 

@@ -6,7 +6,8 @@ from sidestep.core.compiled import kernel
 from sidestep.core.problem import TARGET, FloatArray, IntArray
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
-DEPENDENT = 1e-12  # a vector whose square shrinks below this share adds no direction
+DEPENDENT = 1e-12  # share of a vector that is left off the others, below which it adds no direction
+ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 
 
 @kernel
@@ -56,6 +57,23 @@ def apply(matrix: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 @kernel
+def add(total: FloatArray, weight: float, vector: FloatArray) -> None:
+    """Add weight * vector to the total, in place."""
+    for j in range(total.size):
+        total[j] += weight * vector[j]
+
+
+@kernel
+def unit(vector: FloatArray) -> FloatArray:
+    """The vector at length 1; zeros if it has no direction (zero or not finite)."""
+    length = np.sqrt(dot(vector, vector))
+    result = np.zeros(vector.size)
+    if 0.0 < length < np.inf:
+        add(result, 1.0 / length, vector)
+    return result
+
+
+@kernel
 def copied(source: FloatArray, target: FloatArray) -> None:
     """Write one vector into another (numba compiles this far faster than a slice assignment)."""
     for j in range(source.size):
@@ -97,7 +115,7 @@ def orthonormal(vectors: FloatArray) -> FloatArray:
             for other in range(rank):
                 take_out(basis[other], candidate)
         after = dot(candidate, candidate)
-        if after > DEPENDENT * before:
+        if after > DEPENDENT**2 * before:  # squares: rows 1e-12 apart are apart
             for j in range(candidate.size):
                 candidate[j] /= np.sqrt(after)
             rank += 1
@@ -119,7 +137,7 @@ def top_directions(vectors: FloatArray, rank: int) -> FloatArray:
     """The `rank` directions closest to the rows: uncentred PCA (E6); (rank or fewer, d)."""
     _, values, directions = np.linalg.svd(vectors, full_matrices=False)
     kept = 0
-    while kept < min(rank, values.size) and values[kept] > 0.0:
+    while kept < min(rank, values.size) and values[kept] > ROUNDING * values[0]:
         kept += 1
     return directions[:kept]
 

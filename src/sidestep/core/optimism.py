@@ -20,8 +20,8 @@ import numpy as np
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, add_scaled, fill
-from sidestep.core.geometry import DEPENDENT, dot
+from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, fill
+from sidestep.core.geometry import DEPENDENT, add, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.sensitivity import first_order_values
 
@@ -238,7 +238,7 @@ def _move(
         moved = theta[j][: shift.size]
         moved[:] = 0.0
         for m in range(centre.size):
-            add_scaled(inverse[j, m], columns[m][start:stop], moved)
+            add(moved, inverse[j, m], columns[m][start:stop])
         for k in range(moved.size):
             moved[k] = centre[j] + shift[k] * moved[k]
 

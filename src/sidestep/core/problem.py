@@ -55,24 +55,26 @@ class Problem:
         for name in ("eigenvalue", "resolution"):
             if getattr(self, name) is not None:
                 positive(name, getattr(self, name))
-        noise = max(self.noise) if self.noise_scale is not None else 0.0
+        noise = float(max(self.noise)) if self.noise_scale is not None else 0.0
         bound = 1e6 * (self.norm_bound * self.action_bound + noise)
         object.__setattr__(self, "feedback_bound", float(bound))
 
     def _spread(self, name: str, value: float | Sequence[float], *, allow_zero: bool) -> None:
         """Check a number or one number per vector; sequences are kept as tuples."""
-        if not np.isscalar(value):
-            kept = tuple(float(x) for x in value)  # type: ignore[union-attr]
-            if len(kept) != self.n_vectors:
-                raise InputError(
-                    f"{name} must be a number or {self.n_vectors} numbers, one per vector, "
-                    f"got {len(kept)}"
-                )
-            object.__setattr__(self, name, kept)
-        for number in per_vector(getattr(self, name), self.n_vectors):
-            if not math.isfinite(number) or number < 0 or (number == 0 and not allow_zero):
+        several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+        several = several and getattr(value, "ndim", 1) == 1
+        numbers: tuple[Any, ...] = tuple(value) if several else (value,)  # type: ignore[arg-type]
+        if several and len(numbers) != self.n_vectors:
+            raise InputError(
+                f"{name} must be a number or {self.n_vectors} numbers, one per vector, "
+                f"got {len(numbers)}"
+            )
+        for number in numbers:
+            if not is_finite(number) or number < 0 or (number == 0 and not allow_zero):
                 sign = "zero or positive" if allow_zero else "positive"
-                raise InputError(f"{name} must be {sign} and finite, got {value!r}")
+                raise InputError(f"{name} must be {sign} and finite, got {shown(value)}")
+        if several:
+            object.__setattr__(self, name, tuple(float(number) for number in numbers))
 
     @property
     def n_vectors(self) -> int:
@@ -105,29 +107,34 @@ def whole(name: str, value: int, *, low: int, high: int | None = None) -> None:
     integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not integral or value < low or (high is not None and value > high):
         expected = f"be an integer >= {low}" if high is None else f"lie in {low}..{high}"
-        raise InputError(f"{name} must {expected}, got {value!r}")
+        raise InputError(f"{name} must {expected}, got {shown(value)}")
 
 
 def positive(name: str, value: float) -> None:
     """Raise unless value is a finite number above zero."""
-    if not _is_number(value) or not math.isfinite(value) or value <= 0:
-        raise InputError(f"{name} must be positive and finite, got {value!r}")
+    if not is_finite(value) or value <= 0:
+        raise InputError(f"{name} must be positive and finite, got {shown(value)}")
 
 
 def probability(name: str, value: float) -> None:
     """Raise unless value lies strictly between 0 and 1."""
-    if not _is_number(value) or not 0 < value < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    if not is_finite(value) or not 0 < value < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
+
+
+def one_of(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise unless the knob has one of its words."""
+    if value not in choices:
+        words = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name} must be one of {words}, got {value!r}")
 
 
 def checked_query(problem: Problem, query: Query) -> Query:
     """The query as float arrays, or one sentence that says what is wrong with it."""
-    action = np.array(
-        query.action, dtype=float
-    )  # a copy: kernels are compiled for one kind of array
+    action = as_numbers("action", query.action)  # a copy: kernels know one kind of array
     if action.shape != (problem.dim,):
         raise InputError(f"action must have shape ({problem.dim},), got {action.shape}")
-    length = float(np.sqrt(action @ action))
+    length = math.hypot(*action)
     if not math.isfinite(length):
         raise InputError("action must be finite numbers, got NaN or infinity")
     if length > problem.action_bound * (1 + SLACK):
@@ -144,13 +151,35 @@ def checked_feedback(problem: Problem, value: object) -> float:
     The bound is no statement about the noise: one absurd number (a lost decimal point, a code for
     "missing") would drown every sum it enters for good.
     """
-    if not _is_number(value) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise InputError(f"feedback must be a finite number, got {value!r}")
+    if not is_finite(value):
+        raise InputError(f"feedback must be a finite number, got {shown(value)}")
     number = float(value)  # type: ignore[arg-type]
     if abs(number) > problem.feedback_bound:
         raise InputError(f"feedback must lie within +-{problem.feedback_bound:g}, got {value!r}")
     return number
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+def as_numbers(name: str, value: object) -> FloatArray:
+    """A copy of the value as an array of floats, or one sentence where it is none."""
+    try:
+        return np.array(value, dtype=float, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name} must be an array of numbers, got {shown(value)}") from error
+
+
+def is_finite(value: object) -> bool:
+    """Whether value is a number, and one that a float can hold; a bool is none."""
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    try:
+        return number and not isinstance(value, bool) and math.isfinite(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return False
+
+
+def shown(value: object) -> str:
+    """What came, as a message repeats it: cut where it is long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."

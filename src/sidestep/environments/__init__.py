@@ -1,8 +1,26 @@
 """The worlds: the only room where hidden vectors, noise and regret exist."""
 
+from sidestep.environments.catalog import WORLDS, from_config
 from sidestep.environments.genie import Genie
+from sidestep.environments.hard import blind_spot, failure, lower_bound
 from sidestep.environments.instance import Instance
+from sidestep.environments.real import diabetes
 from sidestep.environments.sources import FreshArms, Menus
 from sidestep.environments.synthetic import synthetic
+from sidestep.environments.warfarin import warfarin, warfarin_lookalike
 
-__all__ = ["FreshArms", "Genie", "Instance", "Menus", "synthetic"]
+__all__ = [
+    "WORLDS",
+    "FreshArms",
+    "Genie",
+    "Instance",
+    "Menus",
+    "blind_spot",
+    "diabetes",
+    "failure",
+    "from_config",
+    "lower_bound",
+    "synthetic",
+    "warfarin",
+    "warfarin_lookalike",
+]

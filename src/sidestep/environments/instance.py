@@ -88,7 +88,10 @@ class Instance:
         """Feedback of a query: <a, theta_i> and noise. Every call takes one draw."""
         query = checked_query(self.problem, query)
         draw = rng.standard_normal() if self.truth.noise == GAUSSIAN else rng.random()
-        return float(feedback_of(self.truth, query.action, query.index, draw))
+        value = float(feedback_of(self.truth, query.action, query.index, draw))
+        if np.isnan(value):
+            raise InputError(not_a_coin(f"{self.theta[query.index] @ query.action:.6g}"))
+        return value
 
     def reward(self, action: FloatArray) -> float:
         """<a, theta_perp>, which no player ever sees."""
@@ -115,6 +118,8 @@ def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> fl
         return mean + (truth.scale[index] if draw < 0.5 else -truth.scale[index])
     if truth.noise == UNIFORM:
         return mean + truth.scale[index] * np.sqrt(3.0) * (2.0 * draw - 1.0)
+    if mean < -SLACK or mean > 1.0 + SLACK:
+        return np.nan  # no coin has that mean; the caller says so
     return 1.0 if draw < mean else 0.0
 
 
@@ -127,6 +132,11 @@ def best_of(columns: FloatArray, n_arms: int, theta_perp: FloatArray) -> float:
     for k in range(n_arms):
         best = max(best, rewards[k])
     return best
+
+
+def not_a_coin(came: str) -> str:
+    """Why an action off the menu cannot be measured by tossing a coin."""
+    return f"bernoulli noise needs <a, theta_i> in [0, 1] for every action played, got {came}"
 
 
 def protected_rank(theta: FloatArray) -> int:

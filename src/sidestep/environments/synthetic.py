@@ -26,6 +26,7 @@ def synthetic(
     whole("dim", dim, low=1)
     whole("n_protected", n_protected, low=0)
     whole("subspace_dim", subspace_dim, low=min(n_protected, 1), high=min(n_protected, dim))
+    whole("seed", seed, low=0)
     rng = np.random.default_rng(seed)
     target = rng.standard_normal((1, dim))
     span = np.linalg.qr(rng.standard_normal((dim, subspace_dim)))[0].T

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.compiled import kernel
+from sidestep.core.confidence import width
 from sidestep.core.estimator import REFACTOR, Evidence, absorb
 from sidestep.core.forms import COVARIANCE, Forms, Menu, arm_of, follow
 from sidestep.core.geometry import copied, dot
@@ -71,7 +72,14 @@ def measure(truth: Truth, rng: Generator, action: FloatArray, index: int) -> flo
 
 
 @kernel
-def keep(record: Record, span: Span, t: int, what: tuple[int, int, int], action: FloatArray) -> int:
+def keep(
+    record: Record,
+    span: Span,
+    t: int,
+    what: tuple[int, int, int],
+    numbers: tuple[float, float, float, float],
+    action: FloatArray,
+) -> int:
     """Count a round and write it down if it is to be kept; returns its slot, or -1."""
     record.counts[what[1]] += 1
     if t % span.every != 0 and t != span.horizon:
@@ -79,20 +87,10 @@ def keep(record: Record, span: Span, t: int, what: tuple[int, int, int], action:
     slot = (t - 1) // span.every
     record.number[slot] = t
     record.arm[slot], record.vector[slot], record.phase[slot] = what
+    record.value[slot], record.feedback[slot] = numbers[0], numbers[1]
+    record.regret[slot], record.cumulative[slot] = numbers[2], numbers[3]
     copied(action, record.action[slot])
     return slot
-
-
-@kernel
-def tally(
-    record: Record, slot: int, value: float, feedback: float, regret: float, so_far: float
-) -> None:
-    """The numbers of a kept round."""
-    if slot >= 0:
-        record.value[slot] = value
-        record.feedback[slot] = feedback
-        record.regret[slot] = regret
-        record.cumulative[slot] = so_far
 
 
 @kernel
@@ -138,8 +136,10 @@ def run_on_arms(
         feedback = measure(truth, streams.noise, action, index)
         regret = best[m] - dot(action, truth.theta_perp)
         so_far += regret
-        slot = keep(record, span, t, (arm, index, phase), action)
-        tally(record, slot, value, feedback, regret, so_far)
+        numbers = (value, feedback, regret, so_far)
+        slot = keep(record, span, t, (arm, index, phase), numbers, action)
+        if slot >= 0:
+            record.width[slot] = width(knobs.confidence, evidence, index, action)
         if learned < span.learns_for:
             learned += 1
             absorb(evidence, rho, action, index, feedback)
@@ -189,8 +189,10 @@ def run_on_ball(
         feedback = measure(truth, streams.noise, action, index)
         regret = best - dot(action, truth.theta_perp)
         so_far += regret
-        slot = keep(record, span, t, (-1, index, phase), action)
-        tally(record, slot, value, feedback, regret, so_far)
+        numbers = (value, feedback, regret, so_far)
+        slot = keep(record, span, t, (-1, index, phase), numbers, action)
+        if slot >= 0:
+            record.width[slot] = width(knobs.confidence, evidence, index, action)
         if learned < span.learns_for:
             learned += 1
             absorb(evidence, rho, action, index, feedback)

@@ -20,6 +20,7 @@ class Record(NamedTuple):
     phase: IntArray
     arm: IntArray  # -1 on the ball, -1-j where e_{j+1} was played off the menu
     value: FloatArray
+    width: FloatArray  # half-length of the interval for <a, theta_i> before it was measured
     feedback: FloatArray
     regret: FloatArray
     cumulative: FloatArray
@@ -31,9 +32,11 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
     """Room for every `every`-th round and the last one."""
     n = horizon // every + (horizon % every > 0)
     number, vector, phase, arm = np.zeros((4, n), np.int64)
-    value, feedback, regret, cumulative = np.zeros((4, n))
+    value, width, feedback, regret, cumulative = np.zeros((5, n))
     action, counts = np.zeros((n, dim)), np.zeros(n_vectors, np.int64)
-    return Record(number, vector, phase, arm, value, feedback, regret, cumulative, action, counts)
+    return Record(
+        number, vector, phase, arm, value, width, feedback, regret, cumulative, action, counts
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +94,11 @@ class Trace:
         return self.record.value
 
     @property
+    def width(self) -> FloatArray:
+        """How uncertain <a, theta_i> was when it was measured; NaN for a policy without sets; (n,)."""
+        return self.record.width
+
+    @property
     def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
         """Why it was played: play, explore or core-set; (n,)."""
         return np.array(PHASES)[self.record.phase]
@@ -105,6 +113,7 @@ class Trace:
             "phase": self.phase,
             "arm": self.arm,
             "value": self.value,
+            "width": self.width,
             "feedback": self.feedback,
             "regret": self.regret,
             "cumulative_regret": self.cumulative_regret,

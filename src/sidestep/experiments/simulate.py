@@ -1,16 +1,18 @@
 """One run, and many. The loop reads aloud in `play`; `simulate` takes the compiled one where it can."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from sidestep.core.actions import Arms, UnitBall
+from sidestep.core.actions import Arms, UnitBall, checked_actions
+from sidestep.core.confidence import width
 from sidestep.core.problem import whole
-from sidestep.environments.instance import Instance
+from sidestep.environments.instance import Instance, not_a_coin
 from sidestep.environments.sources import FreshArms, arm_sets, compiled_source, draw_actions
-from sidestep.errors import InputError
+from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Record, Trace, empty_record
 from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
 
@@ -78,7 +80,9 @@ def simulate(
     record = empty_record(horizon, every, true.dim, true.n_vectors)
     if fast:
         if not isinstance(policy, CompiledPolicy):
-            raise InputError(f"compiled=True needs a policy with kernels, got {policy!r}")
+            raise InputError(
+                f"compiled=True needs a policy with kernels, got {type(policy).__name__}"
+            )
         _run_compiled(policy, instance, seed, horizon, every, record)
     else:
         _run_by_step(policy, instance, seed, horizon, every, record)
@@ -88,8 +92,11 @@ def simulate(
 def _run_by_step(
     policy: Policy[Any], instance: Instance, seed: int, horizon: int, every: int, record: Record
 ) -> None:
-    so_far = 0.0
-    for t, decision, feedback, regret, _ in play(policy, instance, horizon, seed):
+    so_far, state = 0.0, policy.init()
+    if isinstance(policy, CompiledPolicy):  # warn of all arms together, not of the first menu
+        policy.check(state, checked_actions(policy.problem, _sample(instance)))
+    for t, decision, feedback, regret, after in _quietly(play(policy, instance, horizon, seed)):
+        before, state = state, after
         record.counts[decision.query.index] += 1
         so_far += regret
         if t % every and t != horizon:
@@ -102,9 +109,22 @@ def _run_by_step(
         record.phase[slot] = PHASES.index(decision.phase)
         record.arm[slot] = -1 - int(np.argmax(action)) if off_menu else -1 if arm is None else arm
         record.value[slot] = np.nan if decision.value is None else decision.value
+        record.width[slot] = _width(policy, before, decision)
         record.feedback[slot], record.regret[slot] = feedback, regret
         record.cumulative[slot] = so_far
         record.action[slot] = action
+
+
+def _width(policy: Policy[Any], state: Any, decision: Decision) -> float:
+    if not isinstance(policy, CompiledPolicy):
+        return float("nan")
+    action, index = np.array(decision.query.action), decision.query.index
+    return float(width(policy.knobs.confidence, state.evidence, index, action))
+
+
+def _quietly(rounds: Iterator[Round]) -> Iterator[Round]:
+    with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
+        yield from rounds
 
 
 def _run_compiled(
@@ -120,7 +140,7 @@ def _run_compiled(
     streams = loop.Streams(*streams_of(seed))
     kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
     so_far, done = 0.0, 0
-    sample = _sample(instance)
+    sample = checked_actions(policy.problem, _sample(instance))
     while done < horizon:
         policy.check(state, sample)
         due = done + policy.pause(state)
@@ -132,6 +152,8 @@ def _run_compiled(
         else:
             so_far = loop.run_on_arms(*world, source, kept, streams, luck, span, record, so_far)
         done = stop
+        if not np.isfinite(state.evidence.moment).all():
+            raise InputError(not_a_coin("an action off the menu that leaves it"))
         if done == due:
             policy.reconsider(state)
             kept.filled[:] = 0

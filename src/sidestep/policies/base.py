@@ -35,6 +35,7 @@ from sidestep.core.problem import (
     Query,
     checked_feedback,
     checked_query,
+    one_of,
     positive,
     probability,
 )
@@ -63,7 +64,8 @@ class Decision:
         """Relative distance from the value to its certificate."""
         if self.bound is None or self.value is None:
             return None
-        return (self.bound - self.value) / abs(self.value)
+        room = self.bound - self.value
+        return room / max(abs(self.value), 1e-300) if room > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,23 +225,30 @@ def read_state(problem: Problem, text: str) -> State:
     try:
         content = json.loads(text)
         version = content["version"]
-        fields = content["evidence"]
-        core_set = np.array(content["core_set"], dtype=np.int64)
-        evidence = Evidence(
-            **{
-                name: np.array(fields[name], dtype=np.int64 if name == "counts" else float)
-                for name in Evidence._fields
-            }
-        )
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"state must be the text that to_json wrote, got {text[:60]!r}") from error
+        if version == STATE_VERSION:
+            fields = content["evidence"]
+            core_set = np.array(content["core_set"], dtype=np.int64)
+            evidence = Evidence(
+                **{
+                    name: np.array(fields[name], dtype=np.int64 if name == "counts" else float)
+                    for name in Evidence._fields
+                }
+            )
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        came = repr(text)[:60]
+        raise InputError(f"state must be the text that to_json wrote, got {came}") from error
     if version != STATE_VERSION:
         raise InputError(f"state must have version {STATE_VERSION}, got {version!r}")
-    shape = (problem.n_vectors, problem.dim)
-    if evidence.centre.shape != shape or core_set.shape != shape[:1]:
-        raise InputError(
-            f"state must have shape {shape} for this problem, got {evidence.centre.shape}"
-        )
+    expected = no_evidence(np.ones(problem.n_vectors), problem.dim)._asdict()
+    found = {**evidence._asdict(), "core_set": core_set}
+    for name, like in {**expected, "core_set": np.ones(problem.n_vectors)}.items():
+        if found[name].shape != like.shape:
+            raise InputError(
+                f"state must have {name} of shape {like.shape} for this problem, "
+                f"got {found[name].shape}"
+            )
+        if not np.isfinite(found[name]).all():
+            raise InputError(f"state must be finite numbers, got NaN or infinity in {name}")
     return State(evidence, core_set)
 
 
@@ -272,13 +281,6 @@ def confidence_for(
         float(delta),
         RADII[radius],
     )
-
-
-def one_of(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise unless the knob has one of its words."""
-    if value not in choices:
-        words = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} must be one of {words}, got {value!r}")
 
 
 def _known(value: float) -> float | None:

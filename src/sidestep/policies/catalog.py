@@ -2,11 +2,12 @@
 
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sidestep.core.problem import Problem
-from sidestep.errors import InputError, UnknownNameError
+from sidestep.errors import UnknownNameError
 from sidestep.policies.epsilon_greedy import EpsilonGreedy
 from sidestep.policies.explore_commit import ExploreThenCommit
 from sidestep.policies.oful import OFUL
@@ -38,13 +39,10 @@ def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = N
     if preset is not None:
         presets = {word: word for word in PRESETS if hasattr(policy, word)}
         maker = getattr(policy, look_up("preset", str(preset).replace("-", "_"), presets))
-    known = {knob: knob for knob in knobs_of(policy)}
+    known = {knob: knob for knob in inspect.signature(maker).parameters if knob != "problem"}
     for knob in given:
         look_up(f"knob of {name}", knob, known)
-    try:
-        return maker(problem, **given)
-    except TypeError as error:
-        raise InputError(f"{name} cannot be built from {given}: {error}") from error
+    return maker(problem, **given)
 
 
 def knobs_of(policy: type) -> dict[str, Any]:

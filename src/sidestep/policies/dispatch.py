@@ -28,9 +28,9 @@ def choose_on_ball(knobs: Any, evidence: Any, core_set: Any, luck: Any) -> Any:
 def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
     """Let knobs of this NamedTuple type mean these kernels.
 
-    The type needs a name of its own: to numba two NamedTuples of one name and the same fields are the
-    same type. numba also compares the arguments of selector and implementation, annotations included: so neither
-    has any.
+    The type needs a name of its own: to numba two NamedTuples of one name and the same fields are
+    the same type. numba also compares the arguments of selector and implementation, annotations
+    included: so neither has any.
     """
 
     @overload(choose, inline="always")

@@ -9,7 +9,7 @@ from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.forms import PRECISION, scores
 from sidestep.core.geometry import dot, lowest_argmax, plug_in, scaled, total
-from sidestep.core.problem import TARGET, Problem, positive
+from sidestep.core.problem import TARGET, Problem, one_of, positive
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
@@ -17,7 +17,6 @@ from sidestep.policies.base import (
     confidence_for,
     draw_one,
     known_rank,
-    one_of,
     random_direction,
 )
 from sidestep.policies.dispatch import register

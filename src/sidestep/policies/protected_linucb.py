@@ -22,7 +22,7 @@ from sidestep.core.optimism import (
     optimistic_values,
     surrogate_called,
 )
-from sidestep.core.problem import FloatArray, IntArray, Problem, probability, whole
+from sidestep.core.problem import FloatArray, IntArray, Problem, one_of, probability, whole
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import (
     CORE_SET,
@@ -31,7 +31,6 @@ from sidestep.policies.base import (
     CompiledPolicy,
     State,
     confidence_for,
-    one_of,
     random_direction,
 )
 from sidestep.policies.dispatch import register
@@ -241,11 +240,16 @@ class ProtectedLinUCB(CompiledPolicy):
         """CORE-SET is tested at the end of every sweep of d L rounds."""
         if state.core_set[0] == 1:
             return FOREVER
-        sweep = self.problem.dim * self.problem.n_protected
-        return sweep - state.round % sweep
+        left = max(self.max_core_set_rounds - state.round, 1)
+        return min(self._sweep() - state.round % self._sweep(), left)
+
+    def _sweep(self) -> int:
+        return self.problem.dim * self.problem.n_protected
 
     def reconsider(self, state: State) -> None:
         """The test of CORE-SET, and what follows where it ends."""
+        if state.round % self._sweep():
+            return  # the cap, where `check` gives up
         settle(self.rule, state.evidence, state.core_set)
         if state.core_set[0] == 1 and self.reset:
             clear(state.evidence, self.knobs.confidence.rho)

@@ -23,14 +23,13 @@ from sidestep.core.optimism import (
     optimistic_values,
     surrogate_called,
 )
-from sidestep.core.problem import TARGET, Problem, positive, probability
+from sidestep.core.problem import TARGET, Problem, one_of, positive, probability
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
     confidence_for,
     known_rank,
-    one_of,
     random_direction,
 )
 from sidestep.policies.dispatch import register

@@ -1,0 +1,1 @@
+"""The bench: parse, call, print."""

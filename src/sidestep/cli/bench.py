@@ -1,0 +1,146 @@
+"""What the commands of the lab do: specs to a sweep, a sweep to progress, results to a report."""
+
+import html
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from sidestep.environments.warfarin import describe
+from sidestep.experiments import report
+from sidestep.experiments.executors import Dask, Processes, Runner, Serial
+from sidestep.experiments.results import write_whole
+from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.sweep import Progress, Watcher, check_jobs, sweep
+from sidestep.policies.catalog import look_up
+
+console = Console(stderr=True)
+
+
+EXTRA = "extra.html"  # what a report shows at the top of an experiment, beside its spec
+
+
+def reproduce(
+    names: list[str], *, data: Path | None, settings: Mapping[str, Any], jobs: int, out: Path
+) -> None:
+    """Run shipped experiments, keeping what is done already."""
+    shipped = shipped_specs()
+    texts = {name: look_up("experiment", name, shipped) for name in names}
+    specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
+    for spec in specs:
+        ready = with_table(spec, data, out) if spec.name == "warfarin" else spec
+        _sweep(ready, out, _runner(jobs, ""), resume=True)
+
+
+def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
+    """The experiment with other runs, seed or horizon; worlds that are longer by themselves go."""
+    change = {key: value for key, value in settings.items() if value is not None}
+    most = change.get("horizon")
+    if most is None:
+        return spec.model_copy(update=change)
+    kept = [world for world in spec.worlds if (world.horizon or 0) <= most]
+    return spec.model_copy(update=change | {"worlds": kept or spec.worlds})
+
+
+def with_table(spec: Spec, data: Path | None, out: Path) -> Spec:
+    """The Warfarin experiment on the user's table, or on the look-alike where there is none."""
+    told = [describe(data, world.knobs["preset"], world.knobs["scale"]) for world in spec.worlds]
+    lines = list(dict.fromkeys(one.summary() for one in told))
+    _say("\n\n".join(lines))
+    fragment = "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines)
+    write_whole(out / spec.name / EXTRA, fragment.encode())
+    if data is None:
+        return spec
+    path = {"path": str(data.resolve())}
+    worlds = [world.model_copy(update={"knobs": world.knobs | path}) for world in spec.worlds]
+    return spec.model_copy(update={"worlds": worlds})
+
+
+def run_spec(path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool) -> None:
+    """Run an experiment from a file."""
+    _sweep(read_spec(path), out, _runner(jobs, scheduler), resume=resume)
+
+
+def finish(folder: Path, *, as_json: bool) -> None:
+    """Build the report and print what came out."""
+    extras = {
+        file.parent.name: file.read_text(encoding="utf-8") for file in folder.glob(f"*/{EXTRA}")
+    }
+    page = report.build(folder, extras, watch=_every_two_seconds())
+    rows = report.table_rows(folder)
+    if as_json:
+        print(json.dumps(rows, indent=1, default=str))
+    else:
+        report.print_table(rows)
+        print(f"\n{page}")
+
+
+def _runner(jobs: int, scheduler: str) -> Runner:
+    if scheduler:
+        return Dask(scheduler)
+    return Processes(jobs) if jobs > 1 else Serial()
+
+
+def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool) -> None:
+    _say(f"{spec.name}: checking and, the first time, compiling")
+    check_jobs(spec, compile_first=not isinstance(runner, Dask))
+    with _watcher(spec.name) as watch:
+        sweep(spec, out, runner, resume=resume, watch=watch)
+
+
+@contextmanager
+def _watcher(name: str) -> Iterator[Watcher]:
+    """A bar on a terminal, a line now and then in a pipe."""
+    if not console.is_terminal:
+        yield _plain(name)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task(name, total=None, speed="")
+
+        def watch(progress: Progress) -> None:
+            speed = f"{progress.rounds / max(progress.seconds, 1e-9):,.0f} rounds/s"
+            bar.update(task, completed=progress.done, total=progress.jobs, speed=speed)
+
+        yield watch
+
+
+def _plain(name: str) -> Watcher:
+    last = [time.perf_counter()]
+
+    def watch(progress: Progress) -> None:
+        now = time.perf_counter()
+        if progress.done == progress.jobs or now - last[0] > 10:
+            last[0] = now
+            speed = progress.rounds / max(progress.seconds, 1e-9)
+            _say(f"{name}: {progress.done}/{progress.jobs} runs, {speed:,.0f} rounds/s")
+
+    return watch
+
+
+def _every_two_seconds() -> Callable[[str], None]:
+    last = [time.perf_counter()]
+
+    def watch(words: str) -> None:
+        if time.perf_counter() - last[0] > 2:
+            last[0] = time.perf_counter()
+            _say(words)
+
+    return watch
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,178 @@
+"""The command line. Commands load what they need when they run, so that --help is quick."""
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sidestep import __version__
+from sidestep.errors import InputError, SidestepError
+
+app = typer.Typer(
+    help="Move one outcome and leave the others alone, measuring one outcome at a time.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
+Out = Annotated[Path, typer.Option(help="Folder for results.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001  (typer calls it so)
+    if asked:
+        print(f"sidestep {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="synthetic, warfarin, failure, lower-bound, diabetes, or all."),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="The IWPC table, for warfarin.")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs of every policy.", min=1)] = None,
+    horizon: Annotated[int | None, typer.Option(help="Rounds of every run.", min=1)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the first run.", min=0)] = None,
+    jobs: Jobs = 0,
+    out: Out = Path("out"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three runs of 200 rounds: a look.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce the paper's experiments and leave a report.
+
+    Example: sidestep reproduce all --jobs 2 --out out
+    """
+    from sidestep.cli import bench
+
+    settings = {"runs": runs, "horizon": horizon, "seed": seed}
+    if quick:
+        settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
+    wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
+    bench.reproduce(wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out)
+    bench.finish(out, as_json=as_json)
+
+
+@app.command()
+def run(
+    spec: Annotated[Path, typer.Argument(help="An experiment as a TOML file.")],
+    jobs: Jobs = 0,
+    scheduler: Annotated[str, typer.Option(help="A Dask scheduler, tcp://HOST:PORT.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Keep finished runs.")] = False,
+    out: Out = Path("out"),
+    as_json: AsJson = False,
+) -> None:
+    """Run an experiment of your own.
+
+    Example: sidestep run mine.toml --jobs 2 --resume
+    """
+    from sidestep.cli import bench
+
+    sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
+    bench.run_spec(spec, out=out, jobs=jobs or _cores(), scheduler=scheduler, resume=resume)
+    bench.finish(out, as_json=as_json)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder of results.")], as_json: AsJson = False
+) -> None:
+    """Build figures, tables and report.html anew from the traces alone.
+
+    Example: sidestep report out
+    """
+    from sidestep.cli import bench
+
+    bench.finish(folder, as_json=as_json)
+
+
+@app.command()
+def policies(as_json: AsJson = False) -> None:
+    """List the policies and their knobs.
+
+    Example: sidestep policies --json
+    """
+    from sidestep.policies.catalog import POLICIES, knobs_of
+
+    rows = [
+        {"policy": name, "what": _first_line(policy), "knobs": knobs_of(policy)}
+        for name, policy in POLICIES.items()
+    ]
+    _print_catalog(rows, "policy", as_json=as_json)
+
+
+@app.command()
+def environments(as_json: AsJson = False) -> None:
+    """List the worlds and their knobs.
+
+    Example: sidestep environments
+    """
+    from sidestep.environments.catalog import WORLDS, knobs_of_world
+
+    rows = [
+        {"world": name, "what": _first_line(maker), "knobs": knobs_of_world(maker)}
+        for name, maker in WORLDS.items()
+    ]
+    _print_catalog(rows, "world", as_json=as_json)
+
+
+def _first_line(thing: Any) -> str:
+    return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(rows, indent=1, default=str))
+        return
+    width = max(len(row[key]) for row in rows)
+    for row in rows:
+        print(f"{row[key]:<{width}}  {row['what']}")
+        knobs = ", ".join(f"{knob}={value!r}" for knob, value in row["knobs"].items())
+        print(f"{'':<{width}}  {knobs or '(no knobs)'}")
+
+
+def main() -> None:
+    """The `sidestep` command: 0 done, 1 failed, 2 asked wrongly."""
+    setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
+    try:
+        app()
+    except InputError as error:
+        print(f"sidestep: {error}", file=sys.stderr)
+        sys.exit(2)
+    except SidestepError as error:
+        print(f"sidestep: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
+        sys.exit(1)
+
+
+def _say_warning(message: Warning | str, *_: Any) -> None:
+    print(f"sidestep: note: {message}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""The paper's bounds as numbers: what is printed, and what its proofs give once they are repaired.
+
+function         form          what it is
+regret_bound     "main"        Theorem "known_subspace_dim"; its proof gives it at M = R = rho = 1 (B5)
+                 "appendix"    the same for any M, R and rho; proved where lambda_min <= 3 (B8)
+                 "corrected"   sqrt(lambda_min) for lambda_min, and no L inside the logarithm (B6, B8)
+                 "all"         no CORE-SET phase: every protected vector is kept (`coreset="all"`)
+coreset_rounds   "printed"     Theorem "CORE-SET", times d L rounds a sweep
+                 "certified"   the same for the stopping rule of ours, `coreset="certified"`
+oful_bound       "printed"     Remark "Comparison with OFUL"
+                 "corrected"   the proof of the appendix without protected vectors
+lower_bound      "printed"     Theorem "hardness"
+                 "corrected"   with the constants of its proof put right (C1 to C5)
+
+Upper bounds are for the unit ball and an exact optimistic action, and hold with probability 1 - delta;
+over finitely many arms none is known. They are not cut at 2 M T, which no player can exceed. Numbers
+such as B8 are those of docs/deviations.md. Plain numpy: this file is cheap to import.
+"""
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sidestep.core.problem import SLACK, FloatArray, Problem, one_of, positive, probability, whole
+from sidestep.errors import InputError
+
+Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array
+
+GAMMA = 1 / 3  # share of the best lambda_min that either core set keeps
+FACTOR = (1 + math.sqrt(GAMMA)) / (1 - math.sqrt(GAMMA))  # c of the certified rule, 2 + sqrt(3)
+ENDLESS = 1e300  # sweeps; a bound beyond is infinite
+
+
+def radius(
+    problem: Problem, count: Amount, rho: float, delta: float, *, form: str = "printed"
+) -> Amount:
+    """sqrt(beta) after `count` measurements of a vector (Eq. 2), of the noisiest where R differs.
+
+    Print writes M for the bound on actions as well; here it is the problem's own (B7). In dimension
+    1 the cited theorem asks for 2 log(1/delta) where print has d of them: "corrected" has it.
+    """
+    positive("rho", rho)
+    probability("delta", delta)
+    one_of("form", form, ("printed", "corrected"))
+    samples = _amounts("count", count, allow_zero=True)
+    d, R, M = problem.dim, _noise(problem), problem.norm_bound
+    weight = d if form == "printed" else max(d, 2)
+    growth = np.log1p(samples * problem.action_bound**2 / rho)
+    root = R * np.sqrt(d * growth + weight * -math.log(delta)) + math.sqrt(rho) * M
+    return _plain(root)
+
+
+def regret_bound(
+    problem: Problem,
+    horizon: Amount,
+    eigenvalue: float,
+    delta: float = 0.001,
+    rho: float = 0.1,
+    *,
+    form: str = "appendix",
+    coreset: str = "certified",
+) -> Amount:
+    """Regret of Protected LinUCB on the unit ball, at most, w.p. 1 - delta; `eigenvalue` is lambda_min.
+
+    `coreset` names the rule whose rounds "corrected" pays for: "certified" or "printed"; the other
+    forms have no choice. Where no subspace_dim is told, "all" takes the largest s there can be.
+    Without protected vectors there is `oful_bound`.
+    """
+    one_of("form", form, ("main", "appendix", "corrected", "all"))
+    one_of("coreset", coreset, ("certified", "printed"))
+    probability("delta", delta)
+    T, s = _amounts("horizon", horizon), _subspace_dim(problem, eigenvalue, unknown=form == "all")
+    _on_the_ball(problem)
+    d, L, M = problem.dim, problem.n_protected, problem.norm_bound
+    share, which = delta / (2 * (L + 1)), "printed" if form in ("main", "appendix") else "corrected"
+    beta = radius(problem, T, rho, share, form=which) ** 2
+    if form == "main":
+        play = np.sqrt(T * d * np.log1p(T * L / d) * beta)
+        ratio = _printed_log(d, L, delta / 2) / eigenvalue
+        core_set = 4608 * L**3 * d * ratio * ratio
+        return _plain(12 * math.sqrt(2) * (s + 1) / eigenvalue * play + core_set)
+    if form == "appendix":
+        slope, vectors, growth = 1 + 3 * math.sqrt(s) / eigenvalue * M, s + 1, T * L / rho
+        rounds = coreset_rounds(problem, eigenvalue, delta / 2)
+    elif form == "corrected":
+        slope, vectors, growth = 1 + M * math.sqrt(s / GAMMA / eigenvalue), s + 1, T / rho
+        rounds = _whole_rounds(problem, eigenvalue, delta / 2, coreset)
+    else:
+        slope, vectors, growth = 1 + M * math.sqrt(s / eigenvalue), L + 1, T / rho
+        rounds = 0.0
+    return _plain(_play(slope * slope * beta + M * M, vectors * T, d, growth) + 2 * M * rounds)
+
+
+def coreset_rounds(
+    problem: Problem, eigenvalue: float, delta: float = 0.001, *, form: str = "printed"
+) -> float:
+    """Rounds of CORE-SET at most, d L times the sweeps; `delta` is the phase's own, half a policy's.
+
+    "printed" is the theorem to the letter: not rounded to whole sweeps, and not skipped at L = s.
+    "certified" is the first check n with sqrt(lambda_min) >= (c+1) e_n: wherever all estimates are
+    within e_n of the truth, the best set reads at least sqrt(lambda_min) - e_n >= c e_n and is taken.
+    """
+    probability("delta", delta)
+    one_of("form", form, ("printed", "certified"))
+    s = _subspace_dim(problem, eigenvalue)
+    d, L, R, M = problem.dim, problem.n_protected, _noise(problem, 1), problem.norm_bound
+    if form == "certified":
+        return 0.0 if s == L else d * L * _certified_sweeps(d, L, s, R, eigenvalue, delta)
+    ratio = 24 * L * R * (M + R) * _printed_log(d, L, delta) / eigenvalue  # 24^2 = 576
+    return d * L * ratio * ratio
+
+
+def oful_bound(
+    problem: Problem,
+    horizon: Amount,
+    delta: float = 0.001,
+    rho: float = 0.1,
+    *,
+    form: str = "printed",
+) -> Amount:
+    """Regret of OFUL for the target alone, as if nothing were protected, at most, w.p. 1 - delta.
+
+    The L that the remark prints inside the logarithm is the cited paper's bound on actions (B6); we
+    print it as it stands, and 1 where L = 0. "corrected" is the proof of the appendix with s = 0.
+    """
+    one_of("form", form, ("printed", "corrected"))
+    T = _amounts("horizon", horizon)
+    beta = radius(problem, T, rho, delta, form=form) ** 2
+    d, L = problem.dim, max(problem.n_protected, 1)
+    if form == "printed":
+        return _plain(4 * np.sqrt(T * d * np.log1p(T * L / d) * beta))
+    A, M = problem.action_bound, problem.norm_bound
+    return _plain(_play(beta + (M * A) ** 2, T, d, T * A**2 / rho))
+
+
+def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "printed") -> Amount:
+    """What the larger of two expected regrets is at least, for any player of the pair of the theorem.
+
+    "printed" knows no noise scale and starts at T = 256; its proof needs R >= 0.386 (C4). "corrected"
+    is for Gaussian noise and the pair with alpha = sqrt(R) T^(-1/4), where alpha <= 1/4: gaps are at
+    least 0.78 alpha, the divergence D is at most T (2.5 alpha^2)^2 / (2 R^2) = 3.125, and the third
+    arm is on offer in a third of the rounds but for a chance of exp(-T/18). Elsewhere it is 0.
+    """
+    one_of("form", form, ("printed", "corrected"))
+    if np.ndim(noise_scale) or noise_scale != 0:
+        positive("noise_scale", noise_scale)
+    T = _amounts("horizon", horizon)
+    if form == "printed":
+        return _plain(np.where(T >= 256, math.exp(-21) / 16 * T**0.75, 0.0))
+    alpha = math.sqrt(noise_scale) * T**-0.25
+    told_apart = math.exp(-3.125) / 2 - 2 * np.exp(-T / 18)
+    both = 0.78 * alpha * (T / 6) * told_apart
+    return _plain(np.where(alpha <= 0.25, np.maximum(both / 2, 0.0), 0.0))
+
+
+def _play(spread: FloatArray, plays: FloatArray, d: int, growth: FloatArray) -> FloatArray:
+    """Regret of optimistic rounds: 2 sqrt(spread plays d log(1 + growth / d)) (end of the proof)."""
+    return 2 * np.sqrt(spread * plays * d * np.log1p(growth / d))
+
+
+def _printed_log(d: int, L: int, delta: float) -> float:
+    return d * math.log(6) + math.log(L / delta)
+
+
+def _whole_rounds(problem: Problem, eigenvalue: float, delta: float, form: str) -> float:
+    """Rounds in whole sweeps, at least one; none where the core set is forced, L = s (A12)."""
+    if problem.n_protected == problem.subspace_dim:
+        return 0.0
+    sweep = problem.dim * problem.n_protected
+    sweeps = coreset_rounds(problem, eigenvalue, delta, form=form) / sweep
+    return sweep * max(1.0, float(np.ceil(sweeps)))
+
+
+def _certified_sweeps(d: int, L: int, k: int, R: float, eigenvalue: float, delta: float) -> float:
+    """First check at which the certified rule must stop; checks and e_n as in core.coreset."""
+    at, number = 1, 1
+    while math.sqrt(eigenvalue) < (FACTOR + 1) * _error_bound(
+        d, L, k, R / math.sqrt(at), delta / (number * (number + 1))
+    ):
+        at, number = max(at + 1, math.ceil(1.1 * at)), number + 1
+        if at > ENDLESS:
+            return math.inf
+    return float(at)
+
+
+def _error_bound(d: int, L: int, k: int, scale: float, delta: float) -> float:
+    """e_n of core.coreset.error_bound, for entries that are `scale`-sub-Gaussian."""
+    subsets = math.log(math.comb(L, k)) - math.log(delta)
+    nets = [step / 10 for step in range(1, 5)]
+    covered = [_tail(d, k * math.log(1 + 2 / net) + subsets) / (1 - net) for net in nets]
+    return scale * min(_tail(d * k, subsets), _tail(d * L, -math.log(delta)), *covered)
+
+
+def _tail(m: int, x: float) -> float:
+    """Length that a 1-sub-Gaussian vector in R^m passes with probability at most exp(-x)."""
+    return math.sqrt(m + 2 * math.sqrt(m * x) + 2 * x)
+
+
+def _subspace_dim(problem: Problem, eigenvalue: float, *, unknown: bool = False) -> int:
+    """The rank s, once it and lambda_min are sound: the least of s eigenvalues is at most M^2."""
+    whole("n_protected", problem.n_protected, low=1)
+    positive("eigenvalue", eigenvalue)
+    if eigenvalue > problem.norm_bound**2 * (1 + SLACK):
+        raise InputError(
+            f"eigenvalue must be at most norm_bound^2 = {problem.norm_bound**2:g}, "
+            f"got {eigenvalue!r}"
+        )
+    if problem.subspace_dim is None and not unknown:
+        raise InputError("subspace_dim must be known for this bound, got None")
+    largest = min(problem.n_protected, problem.dim)
+    return largest if problem.subspace_dim is None else problem.subspace_dim
+
+
+def _on_the_ball(problem: Problem) -> None:
+    if problem.action_bound < 1:
+        raise InputError(
+            "action_bound must be at least 1, as the bound is for the unit ball, "
+            f"got {problem.action_bound!r}"
+        )
+
+
+def _noise(problem: Problem, first: int = 0) -> float:
+    """R, the largest of the vectors from `first` on."""
+    if problem.noise_scale is None:
+        raise InputError("noise_scale must be a number for a bound, got None")
+    return float(problem.noise[first:].max())
+
+
+def _amounts(name: str, value: object, *, allow_zero: bool = False) -> FloatArray:
+    """A number or numbers as an array of floats, or one sentence that says what is wrong with them."""
+    try:
+        given = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        given = np.asarray(None)
+    if given.dtype.kind not in "iuf":
+        raise InputError(f"{name} must be a number or an array of numbers, got {value!r}")
+    amounts = given.astype(float)
+    sound = np.isfinite(amounts) & (amounts >= 0 if allow_zero else amounts > 0)
+    if not sound.all():
+        sign = "zero or positive" if allow_zero else "positive"
+        raise InputError(f"{name} must be {sign} and finite, got {amounts[~sound].flat[0]:g}")
+    return amounts
+
+
+def _plain(values: FloatArray) -> Any:
+    """An array as it is, a single number as a float."""
+    return float(values) if np.ndim(values) == 0 else values

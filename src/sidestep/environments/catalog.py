@@ -1,0 +1,102 @@
+"""Every world by name, and how to build one from a name and a dict."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from sidestep.environments.hard import blind_spot, failure, lower_bound
+from sidestep.environments.instance import Instance
+from sidestep.environments.real import diabetes
+from sidestep.environments.synthetic import synthetic
+from sidestep.environments.warfarin import warfarin, warfarin_lookalike
+from sidestep.errors import InputError, SidestepError
+from sidestep.policies.catalog import look_up
+
+Maker = Callable[..., Instance]
+
+WORLDS: dict[str, Maker] = {
+    "synthetic": synthetic,
+    "warfarin": warfarin,
+    "warfarin-lookalike": warfarin_lookalike,
+    "failure": failure,
+    "lower-bound": lower_bound,
+    "blind-spot": blind_spot,
+    "diabetes": diabetes,
+}
+
+SEED = "seed"
+NEEDED = "(needed)"  # stands for the default of a knob that has none
+
+
+class World(NamedTuple):
+    """A world as a list shows it."""
+
+    name: str
+    summary: str
+    knobs: dict[str, Any]  # name and default
+
+
+def from_config(
+    name: str, knobs: Mapping[str, Any] | None = None, seed: int | None = None
+) -> Instance:
+    """The world of that name with those knobs; "package.module:function" is a world of your own.
+
+    `seed` goes to worlds that take one, unless the knobs fix it: then every run meets the same world.
+    """
+    maker = _imported(name) if ":" in name else look_up("world", name, WORLDS)
+    given = dict(knobs or {})
+    try:
+        _check_knobs(name, maker, given)
+        if seed is not None and SEED in knobs_of_world(maker):
+            given.setdefault(SEED, seed)
+        inspect.signature(maker).bind(**given)
+        instance = maker(**given)
+    except SidestepError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be built from {given}: {error}") from error
+    if not isinstance(instance, Instance):
+        raise InputError(f"{name} must return an Instance, got {type(instance).__name__}")
+    return instance
+
+
+def knobs_of_world(maker: Maker) -> dict[str, Any]:
+    """Name and default of every knob."""
+    return {
+        knob.name: NEEDED if knob.default is knob.empty else knob.default
+        for knob in inspect.signature(maker).parameters.values()
+        if knob.kind in (knob.POSITIONAL_OR_KEYWORD, knob.KEYWORD_ONLY)
+    }
+
+
+def describe_worlds() -> list[World]:
+    """Every world of the catalog: its name, its first line, its knobs."""
+    return [
+        World(name, (inspect.getdoc(maker) or "").partition("\n")[0], knobs_of_world(maker))
+        for name, maker in WORLDS.items()
+    ]
+
+
+def _check_knobs(name: str, maker: Maker, given: Mapping[str, Any]) -> None:
+    kinds = {knob.kind for knob in inspect.signature(maker).parameters.values()}
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return
+    known = {knob: knob for knob in knobs_of_world(maker)}
+    for knob in given:
+        look_up(f"knob of {name}", knob, known)
+
+
+def _imported(name: str) -> Maker:
+    """Somebody else's world, by "package.module:function"."""
+    module, _, function = name.partition(":")
+    try:
+        maker: Maker = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"world {name!r} cannot be imported: {error}") from error
+    if not callable(maker):
+        raise InputError(
+            f"world {name!r} must be a function that returns an Instance, "
+            f"got {type(maker).__name__}"
+        )
+    return maker

@@ -1,0 +1,79 @@
+"""Worlds that are hard on purpose: optimism locks in, T^(3/4) is lost, the good arms are blind."""
+
+import math
+
+import numpy as np
+
+from sidestep.core.actions import Arms
+from sidestep.core.problem import FloatArray, positive, whole
+from sidestep.environments.instance import Instance
+from sidestep.environments.sources import Menus
+from sidestep.errors import InputError
+
+WIDEST = math.pi / 5  # beyond this angle sin(3 alpha) falls below sin(2 alpha)
+
+
+def failure(noise_scale: float = 0.1) -> Instance:
+    """The paper's failure of optimism: two arms, of which the worse says nothing about the better.
+
+    d = 2, L = 1, theta_0 = u(pi/4), theta_1 = u(0), arms u(pi/4) and u(pi/2), rewards 1/2 and
+    sqrt(1/2). Playing the first arm never shows theta_1 along u(-pi/4), where the optimist hopes.
+    The example grants theta_0; here it is learned as well, from a cold start. Whether a run locks in
+    depends on noise and regularisation: at R = 0.001 it does not (errata, D).
+    """
+    theta = _unit(math.pi / 4, 0.0)
+    return Instance(theta, Arms(_unit(math.pi / 4, math.pi / 2)), noise_scale=noise_scale)
+
+
+def lower_bound(
+    horizon: int,
+    which: int,
+    noise_scale: float = 1.0,
+    alpha: float | None = None,
+    *,
+    corrected: bool = False,
+) -> Instance:
+    """One of the pair behind the T^(3/4) lower bound (Theorem "hardness").
+
+    d = 2, s = L = 1, theta_0 = u(pi/2 - alpha); theta_1 = u(0) in instance 1 and u(-alpha) in
+    instance 2. A round offers u(pi - alpha) and u(2 alpha), and with even odds also u(pi - 3 alpha),
+    which is best in instance 1 and not in instance 2.
+
+    alpha is T^(-1/4) as printed. Its constants are for R = 1; with `corrected` it is
+    sqrt(R) T^(-1/4), which keeps the two instances as hard to tell apart at any noise (errata, C4).
+    The paper's constants want alpha <= 1/4; the order of the arms needs alpha < pi/5 only.
+    """
+    whole("horizon", horizon, low=1)
+    whole("which", which, low=1, high=2)
+    if alpha is None:
+        positive("noise_scale", noise_scale)
+        alpha = (math.sqrt(noise_scale) if corrected else 1.0) * horizon**-0.25
+    positive("alpha", alpha)
+    if alpha >= WIDEST:
+        raise InputError(
+            f"alpha must lie below pi/5 = {WIDEST:.4f}, where u(pi - 3 alpha) stops being the best "
+            f"arm, got {alpha:.4f} (a longer horizon makes it smaller)"
+        )
+    theta = _unit(math.pi / 2 - alpha, 0.0 if which == 1 else -alpha)
+    arms = _unit(math.pi - alpha, 2 * alpha, math.pi - 3 * alpha)
+    return Instance(theta, Menus([arms[:2], arms]), noise_scale=noise_scale)
+
+
+def blind_spot(noise_scale: float = 0.1) -> Instance:
+    """Two good arms that cannot show what separates them, and a bad one that can.
+
+    d = 3, L = 1, unit vectors known to three digits; rewards -0.019, 0.181, -0.334. Optimism with
+    exact ellipsoids and plain Thompson sampling are linear on it: only paying for the third arm
+    tells the first two apart.
+    """
+    theta = np.array([[0.248, -0.638, -0.729], [-0.787, 0.364, 0.499]])
+    theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+    arms = np.zeros((3, 3))
+    arms[:2, :2] = _unit(5.501, 2.684)
+    arms[2, 2] = 1.0
+    return Instance(theta, Arms(arms), noise_scale=noise_scale)
+
+
+def _unit(*angles: float) -> FloatArray:
+    """u(angle) = (cos, sin), one a row."""
+    return np.column_stack([np.cos(angles), np.sin(angles)])

@@ -1,0 +1,174 @@
+"""Measured regret beside the bounds of theory.
+
+The regret bound is proved for Protected LinUCB on the unit ball. Its lambda_min is that of the hidden
+vectors; here it is estimated from the traces. Over finite arms no upper bound is proved, and
+the lower bound concerns the larger regret of a pair of instances.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core import theory
+from sidestep.core.problem import Problem
+from sidestep.experiments.effects import told_of
+from sidestep.experiments.sheets import Line
+from sidestep.experiments.summary import Series, World
+from sidestep.experiments.traces import NAN, Row
+
+FORMS = ("main", "appendix", "corrected")
+PLAYER = "protected-linucb"
+PAIR = "lower-bound"  # ids of worlds that come in pairs start so
+
+
+class Setting(NamedTuple):
+    """What the bounds ask for."""
+
+    problem: Problem
+    eigenvalue: float
+    delta: float
+    rho: float
+    coreset: str
+
+    def regret(self, horizon: Any, form: str) -> Any:
+        """The regret bound; "corrected" pays for the core set of the policy, if it has one."""
+        word = "all" if form == "corrected" and self.coreset == "all" else form
+        rule = "printed" if self.coreset == "printed" else "certified"
+        known = (self.problem, horizon, self.eigenvalue, self.delta, self.rho)
+        return theory.regret_bound(*known, form=word, coreset=rule)
+
+    def core_set(self) -> float:
+        """Rounds of CORE-SET at most; none where it is skipped."""
+        if self.coreset not in ("printed", "certified"):
+            return 0.0
+        return theory.coreset_rounds(
+            self.problem, self.eigenvalue, self.delta / 2, form=self.coreset
+        )
+
+
+def setting_of(world: World, one: Series) -> Setting | None:
+    """What the bounds ask for, from the traces; None where they do not tell."""
+    problem, value = world.told.problem, world.told.eigenvalue
+    if problem is None or not problem.subspace_dim or problem.noise_scale is None:
+        return None
+    if not value > 0 or one.policy != PLAYER:
+        return None
+    knobs = told_of(one.printed)[1]
+    rho, delta, rule = (knobs.get(name) for name in ("rho", "delta", "coreset"))
+    if rho is None or delta is None:
+        return None
+    value = min(value, problem.norm_bound**2)  # no spanning set has more
+    return Setting(problem, value, float(delta), float(rho), str(rule))
+
+
+def upper_rows(world: World) -> list[Row]:
+    """Every Protected LinUCB of a world beside the regret bound and the rounds of CORE-SET."""
+    if world.spec.id.startswith(PAIR):
+        return []
+    rounds = {row["label"]: row["core_set_rounds"] for row in world.rows["policies"]}
+    settings = [(one, setting_of(world, one)) for one in world.series]
+    return [_upper_row(world, one, know, rounds[one.label]) for one, know in settings if know]
+
+
+def _upper_row(world: World, one: Series, know: Setting, rounds: float) -> Row:
+    return {
+        "experiment": world.experiment,
+        "world": world.spec.id,
+        "policy": one.label,
+        "proved": world.told.on_ball,
+        "lambda_min": know.eigenvalue,
+        "mean": float(one.final.mean()),
+        "largest": float(one.final.max()),
+        **{form: know.regret(world.horizon, form) for form in FORMS},
+        "core_set_rounds": rounds,
+        "core_set_bound": know.core_set(),
+    }
+
+
+def laws(world: World) -> tuple[Line, ...]:
+    """The regret bound over the rounds, to draw beside what was measured on the ball."""
+    known = [know for one in world.series if (know := setting_of(world, one))]
+    if not known or not world.told.on_ball:
+        return ()
+    x = np.geomspace(1, world.horizon, 40)
+    most = Line("2MT: nobody can lose more", x, 2 * known[0].problem.norm_bound * x)
+    bounds = [Line(f"upper bound, {form}", x, known[0].regret(x, form)) for form in FORMS]
+    return (*bounds, most)
+
+
+class Pairs:
+    """The worlds of one lower bound: two instances for every horizon."""
+
+    def __init__(self, worlds: Sequence[World]) -> None:
+        self.worlds = worlds
+        self.horizons = sorted({world.horizon for world in worlds})
+        first = worlds[0].told.problem
+        self.noise = float(max(first.noise)) if first and first.noise_scale is not None else NAN
+
+    def rows(self) -> list[Row]:
+        """The larger mean regret of every policy at every horizon, beside both bounds."""
+        noise = 0.0 if math.isnan(self.noise) else self.noise
+        return [
+            {
+                "policy": one.label,
+                "horizon": horizon,
+                "larger": larger,
+                "instance": instance,
+                "printed": theory.lower_bound(horizon, noise, form="printed"),
+                "corrected": theory.lower_bound(horizon, noise, form="corrected"),
+            }
+            for one in self.series()
+            for horizon, larger, instance in self._largest(one.entry)
+        ]
+
+    def _largest(self, entry: str) -> list[tuple[int, float, str]]:
+        found = []
+        for horizon in self.horizons:
+            means = [
+                (float(one.final.mean()), world.spec.title or world.spec.id)
+                for world in self.worlds
+                for one in world.series
+                if world.horizon == horizon and one.entry == entry
+            ]
+            if means:
+                found.append((horizon, *max(means)))
+        return found
+
+    def series(self) -> list[Series]:
+        """Every policy with horizons for rounds, and the exponent fitted over all of them."""
+        policies = {one.entry: one for world in self.worlds for one in world.series}
+        return [self._over_horizons(one) for one in policies.values()]
+
+    def _over_horizons(self, one: Series) -> Series:
+        points = self._largest(one.entry)
+        x, y = (np.array([point[k] for point in points], dtype=float) for k in (0, 1))
+        fits = len(x) > 1 and bool((y > 0).all())
+        slope = float(np.polyfit(np.log(x), np.log(y), 1)[0]) if fits else NAN
+        return one._replace(rounds=x, mean=y, sd=np.zeros(len(x)), slope=slope)
+
+    def laws(self) -> tuple[Line, ...]:
+        """Both lower bounds over the horizon."""
+        x = np.geomspace(self.horizons[0], self.horizons[-1], 40)
+        known = not math.isnan(self.noise)
+        forms = ("printed", "corrected") if known else ("printed",)
+        laws = {
+            form: theory.lower_bound(x, self.noise if known else 1.0, form=form) for form in forms
+        }
+        return tuple(
+            Line(f"lower bound, {form}", x[y > 0], y[y > 0])
+            for form, y in laws.items()
+            if (y > 0).any()
+        )
+
+
+def pairs_of(worlds: Sequence[World]) -> list[Pairs]:
+    """The lower-bound worlds by group and noise."""
+    groups: dict[tuple[str, str, str], list[World]] = {}
+    for world in worlds:
+        if world.spec.id.startswith(PAIR):
+            told = world.told.problem
+            key = (world.experiment, world.spec.group, str(told.noise_scale if told else ""))
+            groups.setdefault(key, []).append(world)
+    return [Pairs(group) for group in groups.values()]

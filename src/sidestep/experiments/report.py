@@ -1,0 +1,219 @@
+"""A results folder as figures, tables and one page, from its traces alone.
+
+DIR/figures/*.png, *.svg   DIR/tables/*.csv   DIR/report.html (nothing to load, fit for a phone)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars
+
+from sidestep.errors import InputError
+from sidestep.experiments import bounds, closing, sections
+from sidestep.experiments.executors import Runner, Serial
+from sidestep.experiments.figures import render
+from sidestep.experiments.page import folded, items, page, section, table, text
+from sidestep.experiments.results import write_whole
+from sidestep.experiments.sheets import Drawing, Panel, Style, styles_of
+from sidestep.experiments.spec import Spec
+from sidestep.experiments.summary import Summary, World, summarise
+
+KINDS = ("regret", "growth", "phases", "finals", "queries", "widths")
+MAIN_TABLE = "policies.csv"
+
+
+def build(
+    folder: Path | str,
+    extras: Mapping[str, str] | None = None,
+    *,
+    watch: Callable[[str], None] | None = None,
+    runner: Runner | None = None,
+) -> Path:
+    """Write figures, tables and report.html into a results folder; returns the page.
+
+    `extras` are HTML fragments by name of experiment, put at its top. `watch` is told how far it is;
+    `runner` draws the figures elsewhere, for instance in processes.
+    """
+    folder = Path(folder)
+    summary = summarise(folder)
+    pairs = bounds.pairs_of(summary.worlds)
+    plan = drawings_of(summary, pairs)
+    pictures = {}
+    for done in (runner or Serial()).run(render, plan):
+        write_whole(folder / "figures" / f"{done.name}.png", done.png)
+        write_whole(folder / "figures" / f"{done.name}.svg", done.svg)
+        pictures[done.name] = done.png
+        if watch:
+            watch(f"report: {len(pictures)}/{len(plan)} figures, {done.name}")
+    _write_tables(folder, summary, pairs)
+    content = _page(summary, pairs, pictures, extras or {})
+    write_whole(folder / "report.html", content.encode())
+    if watch:
+        watch(f"report: {folder / 'report.html'}")
+    return folder / "report.html"
+
+
+def groups_of(worlds: Sequence[World], experiment: str) -> dict[str, list[World]]:
+    """The worlds of an experiment by figure: one each, or all of a group."""
+    groups: dict[str, list[World]] = {}
+    for world in worlds:
+        if world.experiment == experiment:
+            groups.setdefault(world.spec.group or world.spec.id, []).append(world)
+    return groups
+
+
+def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing]:
+    """Every figure of the report."""
+    ids = [[spec.reference, *(policy.id for policy in spec.policies)] for spec in summary.specs]
+    styles = styles_of([[name for name in group if name] for group in ids])
+    plan = [Drawing("failure", "failure", [], {})] if sections.has_failure(summary.worlds) else []
+    for spec in summary.specs:
+        for group, worlds in groups_of(summary.worlds, spec.name).items():
+            panels = [Panel(world.spec.title or world.spec.id, world.series) for world in worlds]
+            plan += [
+                Drawing(f"{spec.name}-{group}-{kind}", kind, panels, _used(styles, panels))
+                for kind in KINDS
+            ]
+    for world in summary.worlds:
+        lines = bounds.laws(world)
+        if lines:
+            players = [one for one in world.series if one.policy == "protected-linucb"]
+            panels = [Panel(world.spec.title or world.spec.id, players)]
+            name = f"bound-{world.experiment}-{world.spec.id}"
+            plan.append(Drawing(name, "growth", panels, _used(styles, panels), lines))
+    for k, pair in enumerate(pairs):
+        panels = [Panel(f"pairs of instances, R={pair.noise:g}", pair.series())]
+        plan.append(Drawing(f"pairs-{k}", "pairs", panels, _used(styles, panels), pair.laws()))
+    return plan
+
+
+def _used(styles: Mapping[str, Style], panels: Sequence[Panel]) -> dict[str, Style]:
+    there = {one.entry for panel in panels for one in panel.series}
+    return {entry: style for entry, style in styles.items() if entry in there}
+
+
+def _write_tables(folder: Path, summary: Summary, pairs: Sequence[bounds.Pairs]) -> None:
+    frames = {
+        "policies": summary.policies,
+        "grids": summary.policies.filter("grid"),
+        "phases": summary.phases,
+        "queries": summary.queries,
+        "effects": summary.effects,
+        "runs": summary.runs,
+        "bounds": polars.DataFrame([row for w in summary.worlds for row in bounds.upper_rows(w)]),
+        "lower-bound": polars.DataFrame([row for pair in pairs for row in pair.rows()]),
+    }
+    for name, frame in frames.items():
+        if frame.height:
+            content = frame.fill_nan(None).write_csv()
+            write_whole(folder / "tables" / f"{name}.csv", content.encode())
+
+
+def _page(
+    summary: Summary,
+    pairs: Sequence[bounds.Pairs],
+    pictures: Mapping[str, bytes],
+    extras: Mapping[str, str],
+) -> str:
+    parts = [
+        section(1, "", "What was played, and what came of it"),
+        f'<p class="soft">sidestep report of {datetime.now(UTC):%Y-%m-%d %H:%M} UTC: '
+        f"{len(summary.specs)} experiments, {len(summary.worlds)} worlds, "
+        f"{summary.runs.height} runs.</p>\n",
+        _contents(summary),
+        section(2, "glance", "At a glance", table(sections.glance(summary))),
+    ]
+    for spec in summary.specs:
+        groups = groups_of(summary.worlds, spec.name)
+        if groups:
+            parts.append(_experiment(spec, summary, groups, pictures, extras.get(spec.name, "")))
+    parts.append(closing.theory(summary.worlds, pairs, pictures))
+    parts.append(closing.promises())
+    parts.append(closing.repeat(summary))
+    return page("sidestep report", "".join(parts))
+
+
+def _contents(summary: Summary) -> str:
+    lines = ['<a href="#glance">At a glance</a>']
+    for spec in summary.specs:
+        groups = groups_of(summary.worlds, spec.name)
+        inner = items(
+            [
+                f'<a href="#{text(spec.name)}-{text(group)}">{text(sections.title_of(group, worlds))}</a>'
+                for group, worlds in groups.items()
+            ]
+        )
+        if groups:
+            lines.append(f'<a href="#{text(spec.name)}">{text(spec.title or spec.name)}</a>{inner}')
+    ends = [("theory", "Beside the bounds"), ("promises", "What is and is not promised")]
+    ends.append(("repeat", "Machine, versions, seeds; how to repeat"))
+    lines += [f'<a href="#{anchor}">{words}</a>' for anchor, words in ends]
+    return f'<nav aria-label="Contents"><b>Contents</b>{items(lines)}</nav>\n'
+
+
+def _experiment(
+    spec: Spec,
+    summary: Summary,
+    groups: Mapping[str, list[World]],
+    pictures: Mapping[str, bytes],
+    extra: str,
+) -> str:
+    worlds = [world for group in groups.values() for world in group]
+    missing = sum(world.missing for world in worlds)
+    played = {world.spec.id for world in worlds}
+    absent = [world.id for world in spec.worlds if world.id not in played]
+    parts = [
+        f'<p class="note">{text(spec.note.strip())}</p>\n' if spec.note else "",
+        f"<p><b>{missing} runs are missing</b>: an interrupted sweep, or runs of other settings."
+        "</p>\n" if missing else "",
+        f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n" if absent else "",
+        extra,
+        sections.failure_figure(worlds, pictures),
+        folded("Policies and knobs", table(sections.policies(spec))),
+    ]  # fmt: skip
+    for group, members in groups.items():
+        name = f"{spec.name}-{group}"
+        parts.append(section(3, name, sections.title_of(group, members)))
+        parts.append(
+            sections.group(spec, summary, members, {k: pictures[f"{name}-{k}"] for k in KINDS})
+        )
+    return section(2, spec.name, spec.title or spec.name, *parts)
+
+
+def table_rows(folder: Path | str) -> list[dict[str, Any]]:
+    """The main table as the last `build` left it: a row for every experiment, world and policy."""
+    path = Path(folder) / "tables" / MAIN_TABLE
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; `sidestep report {folder}` writes it")
+    return polars.read_csv(path, infer_schema_length=None).filter("shown").drop("shown").to_dicts()
+
+
+def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The main table as plain lines, a block a world."""
+    last = None
+    for row in rows:
+        here = f"{row['experiment']} / {row['world']}"
+        if here != last:
+            print(f"\n{here}")
+            print(
+                f"  {'policy':<42}{'mean':>10}{'sd':>10}  {'95% interval':<22}{'vs reference':<24}linear"
+            )
+            last = here
+        spans = [
+            _span(row[a], row[b])
+            for a, b in (("low", "high"), ("difference_low", "difference_high"))
+        ]
+        gap = "" if row["difference"] is None else f"{row['difference']:+.4g} {spans[1]}"
+        sd = "" if row["sd"] is None else f"{row['sd']:.4g}"
+        label = row["label"] + (" *" if row["grid"] else "")
+        print(
+            f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {spans[0]:<22}{gap:<24}{row['share_linear']:.0%}"
+        )
+    if any(row["grid"] for row in rows):
+        print("\n* best point of its grid on these very runs")
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{low:.4g}, {high:.4g}]"

@@ -1,0 +1,137 @@
+"""Results on disk: one parquet file a run, whole or not there at all.
+
+DIR/EXPERIMENT/spec.json                         the experiment as it was run
+DIR/EXPERIMENT/traces/WORLD/POLICY/RUN.parquet   one row a kept round; metadata says all the rest
+"""
+
+import io
+import json
+import os
+import platform
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import polars
+
+from sidestep.errors import InputError, ResultsError
+from sidestep.experiments.record import Trace
+from sidestep.experiments.spec import Job, Spec
+
+FORMAT = 1
+KEY = "sidestep"
+
+
+def versions() -> dict[str, str]:
+    """What was installed."""
+    names = ("sidestep", "numpy", "scipy", "numba", "polars")
+    return {name: metadata.version(name) for name in names} | {"python": platform.python_version()}
+
+
+def to_parquet(job: Job, trace: Trace, seconds: float) -> bytes:
+    """A run as the bytes of a file."""
+    notes = {
+        "format": FORMAT,
+        "id": job.id,
+        "fingerprint": job.fingerprint,
+        "job": job._asdict(),
+        "policy": trace.policy,
+        "counts": trace.counts.tolist(),
+        "seconds": seconds,
+        "versions": versions(),
+    }
+    file = io.BytesIO()
+    frame = trace.to_frame()
+    frame.write_parquet(file, metadata={KEY: json.dumps(notes, default=str)})
+    return file.getvalue()
+
+
+def trace_path(folder: Path, job: Job) -> Path:
+    """Where a run is kept."""
+    return folder / job.experiment / "traces" / job.world_id / job.policy_id / f"{job.run}.parquet"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is either whole or not there, whatever happens meanwhile."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException as error:
+        Path(draft).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _cannot_write(path, error) from error
+        raise
+
+
+def _cannot_write(path: Path, error: OSError) -> ResultsError:
+    reason = "the disk is full" if error.errno == 28 else (error.strerror or str(error))
+    return ResultsError(f"cannot write {path}: {reason}; finished runs are kept")
+
+
+def read_notes(path: Path) -> dict[str, Any]:
+    """What the file of a run says about itself."""
+    try:
+        notes = json.loads(polars.read_parquet_metadata(path)[KEY])
+    except (KeyError, ValueError, OSError, polars.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: must be a run that sidestep wrote ({error})") from error
+    if notes["format"] != FORMAT:
+        raise InputError(
+            f"{path}: must have format {FORMAT}, got {notes['format']!r}; it was written by sidestep "
+            f"{notes.get('versions', {}).get('sidestep', 'unknown')}"
+        )
+    return dict(notes)
+
+
+def is_finished(folder: Path, job: Job) -> bool:
+    """Whether this very run is there."""
+    path = trace_path(folder, job)
+    if not path.exists():
+        return False
+    try:
+        return bool(read_notes(path)["fingerprint"] == job.fingerprint)
+    except InputError:
+        return False
+
+
+def write_spec(folder: Path, spec: Spec) -> None:
+    """Keep the experiment beside its runs."""
+    text = spec.model_dump_json(indent=1)
+    write_whole(folder / spec.name / "spec.json", text.encode())
+
+
+def read_specs(folder: Path) -> list[Spec]:
+    """The experiments of a results folder, or of one experiment's folder."""
+    files = sorted(folder.glob("*/spec.json")) or sorted(folder.glob("spec.json"))
+    if not files:
+        raise InputError(f"{folder}: must be a results folder of sidestep, got no spec.json in it")
+    return [Spec.model_validate_json(file.read_text(encoding="utf-8")) for file in files]
+
+
+def load_results(folder: Path | str) -> polars.DataFrame:
+    """A results folder as one frame: a row a kept round, with experiment, world, policy and run."""
+    folder = Path(folder)
+    paths = sorted(folder.rglob("traces/*/*/*.parquet"))
+    if not paths:
+        raise InputError(f"{folder}: must hold traces/WORLD/POLICY/RUN.parquet, got none")
+    return polars.concat([_labelled(path) for path in paths], how="diagonal")
+
+
+def _labelled(path: Path) -> polars.DataFrame:
+    notes = read_notes(path)
+    job = notes["job"]
+    return polars.read_parquet(path).select(
+        polars.lit(job["experiment"]).alias("experiment"),
+        polars.lit(job["world_id"]).alias("world"),
+        polars.lit(job["policy_id"]).alias("policy"),
+        polars.lit(job["run"]).alias("run"),
+        polars.all(),
+    )

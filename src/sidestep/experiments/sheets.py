@@ -1,0 +1,210 @@
+"""What all figures share: how a policy looks, sheets of panels with a legend below, PNG and SVG.
+
+A policy looks the same in every figure, and is told apart by line and marker as well as by colour
+(Okabe and Ito's, safe for the colour-blind), so that grey paper does.
+"""
+
+import io
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from PIL import Image
+
+from sidestep.core.problem import FloatArray
+from sidestep.experiments.summary import Series
+
+COLOURS = (
+    "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7",
+    "#E69F00", "#56B4E9", "#777777", "#882255", "#999933",
+)  # fmt: skip
+LINES: tuple[Any, ...] = (
+    "-",
+    "--",
+    "-.",
+    (0, (1, 1)),
+    (0, (6, 1)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (4, 3)),
+)
+MARKERS = "osD^vP*Xh<>"
+GREY = "#555555"
+DPI = 150
+SETTINGS: Any = {
+    "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 8,
+    "xtick.labelsize": 8, "ytick.labelsize": 8, "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+    "svg.fonttype": "none", "svg.hashsalt": "sidestep",
+}  # fmt: skip
+
+
+class Style(NamedTuple):
+    """How a policy is drawn."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+class Panel(NamedTuple):
+    """One world of a picture."""
+
+    title: str
+    series: Sequence[Series]
+
+
+class Line(NamedTuple):
+    """A law beside the measurements: a bound over the horizon."""
+
+    label: str
+    x: FloatArray
+    y: FloatArray
+
+
+class Drawing(NamedTuple):
+    """What to draw; small, and fit to be sent to another process."""
+
+    name: str  # of the file, without its suffix
+    kind: str  # key of KINDS
+    panels: list[Panel]
+    styles: dict[str, Style]
+    laws: tuple[Line, ...] = ()
+
+
+class Rendered(NamedTuple):
+    """A picture as the bytes of two files."""
+
+    name: str
+    png: bytes
+    svg: bytes
+
+
+def styles_of(groups: Sequence[Sequence[str]]) -> dict[str, Style]:
+    """A style for every policy; those of one group (an experiment) share no colour if they can."""
+    chosen: dict[str, int] = {}
+    for entry in dict.fromkeys(entry for group in groups for entry in group):
+        rivals = [chosen.get(other) for group in groups if entry in group for other in group]
+        chosen[entry] = min(range(len(COLOURS)), key=rivals.count)
+    return {
+        entry: Style(COLOURS[colour], LINES[colour % len(LINES)], MARKERS[k % len(MARKERS)])
+        for k, (entry, colour) in enumerate(chosen.items())
+    }
+
+
+def png_of(figure: Figure) -> bytes:
+    """The picture at 150 dots an inch with a palette of its own."""
+    figure.set_dpi(DPI)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+    file = io.BytesIO()
+    image.quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        file, "PNG", dpi=(DPI, DPI)
+    )
+    return file.getvalue()
+
+
+def svg_of(figure: Figure) -> bytes:
+    """The picture as lines and text; the same bytes every time."""
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()
+
+
+def _sheet(count: int, height: float, left: float, below: float) -> tuple[Figure, list[Axes]]:
+    """Axes for the panels, at most two beside each other, with room below for a legend; inches."""
+    columns = min(count, 2)
+    rows = math.ceil(count / columns)
+    wide, tall = (4.8 if count == 1 else 3.8), height + 0.8
+    figure = Figure(figsize=(columns * wide, rows * tall + below))
+    axes = []
+    for k in range(count):
+        x = (k % columns) * wide + left
+        y = below + (rows - 1 - k // columns) * tall + 0.46
+        box = (x / (columns * wide), y / (rows * tall + below))
+        size = ((wide - left - 0.22) / (columns * wide), height / (rows * tall + below))
+        axes.append(figure.add_axes((*box, *size)))
+    return figure, axes
+
+
+def lines_sheet(
+    drawing: Drawing, words: Callable[[Series, str], str], ylabel: str
+) -> tuple[Figure, list[Axes]]:
+    """A sheet with a legend below that names every policy and law once, a line each."""
+    labels = {entry: words(*named) for entry, named in _names(drawing.panels).items()}
+    order = [entry for entry in drawing.styles if entry in labels]
+    texts = [textwrap.fill(labels[entry], 66, subsequent_indent="  ") for entry in order]
+    texts += [law.label for law in drawing.laws]
+    lines = sum(text.count("\n") + 1 for text in texts)
+    figure, axes = _sheet(len(drawing.panels), 2.35, 0.72, 0.137 * lines + 0.1)
+    handles = [axes[0].plot([], [], **look_of(drawing.styles[entry]))[0] for entry in order]
+    handles += [axes[0].plot([], [], **law_look_of(k))[0] for k in range(len(drawing.laws))]
+    figure.legend(
+        handles, texts, loc="lower left", bbox_to_anchor=(0.01, 0.0), frameon=False,
+        handlelength=3.2, borderaxespad=0.2, labelspacing=0.25,
+    )  # fmt: skip
+    for axis, panel in zip(axes, drawing.panels, strict=True):
+        axis.set_title(panel.title)
+        axis.set_xlabel("horizon T" if drawing.kind == "pairs" else "round")
+        axis.set_ylabel(ylabel)
+        axis.grid(color="#dddddd", linewidth=0.5)
+    return figure, axes
+
+
+def _names(panels: Sequence[Panel]) -> dict[str, tuple[Series, str]]:
+    """Every policy and its name; a grid may be tuned otherwise in another panel."""
+    found: dict[str, tuple[Series, str]] = {}
+    for one in (one for panel in panels for one in panel.series):
+        first, name = found.setdefault(one.entry, (one, one.label))
+        if one.label != first.label:
+            name = f"{first.label.partition(' (')[0]} (tuned in every panel)"
+        found[one.entry] = first, name
+    return found
+
+
+def look_of(style: Style) -> dict[str, Any]:
+    """A style as the keywords of a plotted line."""
+    look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    return look | {"linewidth": 1.3, "markersize": 4, "markeredgewidth": 0.5}
+
+
+def law_look_of(k: int) -> dict[str, Any]:
+    """Laws are grey, and have no markers: nobody measured them."""
+    return {"color": GREY, "linestyle": LINES[k % len(LINES)], "linewidth": 1.0}
+
+
+def bars_sheet(drawing: Drawing, label: str, below: float) -> tuple[Figure, list[Axes]]:
+    """A sheet with a row for every policy, the first on top."""
+    longest = max(len(panel.series) for panel in drawing.panels)
+    figure, axes = _sheet(len(drawing.panels), 0.36 * longest + 0.1, 1.75, below)
+    for axis, panel in zip(axes, drawing.panels, strict=True):
+        names = [textwrap.fill(one.label, 24) for one in panel.series]
+        axis.set_yticks(range(len(names)), names)
+        axis.set_ylim(len(names) - 0.4, -0.6)
+        axis.tick_params(axis="y", length=0)
+        axis.set_title(panel.title, x=-1.6 / (axis.get_position().width * figure.get_figwidth()))
+        axis.set_xlabel(label)
+        axis.grid(axis="x", color="#dddddd", linewidth=0.5)
+    return figure, axes
+
+
+def _short(value: float, _: object) -> str:
+    """A number as short as it gets: 1e6, not 1e+06."""
+    return f"{value:g}".replace("e+0", "e").replace("e-0", "e-")
+
+
+def log_axis(axis: XAxis | YAxis) -> None:
+    """A logarithmic axis with plain numbers, more of them where it is short."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    low, high = axis.get_view_interval()
+    short = high < 60 * low
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(_short))
+    axis.set_minor_locator(NullLocator())

@@ -1,0 +1,180 @@
+"""An experiment is data: worlds, policies with their knobs, horizon, runs, seed, in a TOML file.
+
+name = "mine"
+horizon = 1000
+runs = 10
+
+[[worlds]]
+id = "small"                    # a world of the catalog, or "package.module:function"
+world = "synthetic"
+knobs = { dim = 3, n_protected = 2, subspace_dim = 1, noise_scale = 0.1 }
+
+[[policies]]
+id = "greedy"                   # a policy of the catalog, or "package.module:Class"
+policy = "epsilon-greedy"
+grid = { epsilon = [0.5, 1, 2] }   # one policy for every value; the report names the best
+"""
+
+import hashlib
+import itertools
+import json
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sidestep.errors import InputError
+
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=,+-]*$", max_length=80)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WorldSpec(_Table):
+    """One world, and what of the experiment is different on it."""
+
+    id: Word
+    world: str
+    knobs: dict[str, Any] = {}
+    title: str = ""
+    note: str = ""
+    horizon: Count | None = None
+    group: str = ""  # worlds of one group share a figure
+
+
+class PolicySpec(_Table):
+    """One policy with its knobs, on all worlds or on some."""
+
+    id: Word
+    policy: str
+    knobs: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+    label: str = ""
+    worlds: list[str] | None = None
+
+    def expanded(self) -> "list[PolicySpec]":
+        """One policy for every point of the grid."""
+        if not self.grid:
+            return [self]
+        points = itertools.product(*self.grid.values())
+        return [self._at(dict(zip(self.grid, point, strict=True))) for point in points]
+
+    def _at(self, point: dict[str, Any]) -> "PolicySpec":
+        words = ",".join(f"{knob}={value:g}" for knob, value in point.items())
+        change = {"id": f"{self.id}+{words}", "knobs": self.knobs | point, "grid": {}}
+        label = f"{self.label or self.id} ({words})"
+        return self.model_copy(update={**change, "label": label})
+
+
+class Spec(_Table):
+    """An experiment."""
+
+    name: Word
+    title: str = ""
+    note: str = ""
+    horizon: Count
+    runs: Count = 10
+    seed: Annotated[int, Field(ge=0, strict=True)] = 0
+    every: Count = 1  # keep each so-many-th round, and the last
+    reference: str = ""  # the policy that the others are compared with, run by run
+    worlds: Annotated[list[WorldSpec], Field(min_length=1)]
+    policies: Annotated[list[PolicySpec], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> "Spec":
+        worlds = [world.id for world in self.worlds]
+        policies = [policy.id for policy in self.policies]
+        for kind, names in (("worlds", worlds), ("policies", policies)):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"{kind}: ids must differ, got {name!r} twice")
+        for policy in self.policies:
+            for name in policy.worlds or ():
+                if name not in worlds:
+                    raise ValueError(f"policies.{policy.id}.worlds: no world has the id {name!r}")
+        if self.reference and self.reference not in policies:
+            raise ValueError(f"reference: no policy has the id {self.reference!r}")
+        return self
+
+
+class Job(NamedTuple):
+    """One run of one policy on one world; all that is needed to repeat it."""
+
+    experiment: str
+    world_id: str
+    policy_id: str
+    run: int
+    seed: int
+    horizon: int
+    every: int
+    world: str
+    world_knobs: dict[str, Any]
+    policy: str
+    policy_knobs: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Readable and unique within the experiment: synthetic/protected-linucb/7."""
+        return f"{self.world_id}/{self.policy_id}/{self.run}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for two jobs that give the same trace."""
+        text = json.dumps(self._asdict(), sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def jobs_of(spec: Spec) -> list[Job]:
+    """Every run of an experiment."""
+    return [
+        Job(
+            spec.name, world.id, policy.id, run, spec.seed + run, world.horizon or spec.horizon,
+            spec.every, world.world, dict(world.knobs), policy.policy, dict(policy.knobs),
+        )
+        for world in spec.worlds
+        for entry in spec.policies
+        if entry.worlds is None or world.id in entry.worlds
+        for policy in entry.expanded()
+        for run in range(spec.runs)
+    ]  # fmt: skip
+
+
+def read_spec(path: Path | str) -> Spec:
+    """An experiment from its file, or one sentence that names file, key and what was expected."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error})") from error
+    return parse_spec(text, str(path))
+
+
+def parse_spec(text: str, name: str) -> Spec:
+    """An experiment from TOML text; `name` is what errors call it."""
+    try:
+        return Spec.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: must be TOML, {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "spec"
+        reason = first["msg"].removeprefix("Value error, ")
+        came = "" if first["type"] in ("missing", "value_error") else f", got {first['input']!r}"
+        raise InputError(f"{name}: {key}: {reason}{came}") from error
+
+
+def shipped_specs() -> dict[str, str]:
+    """Name and text of the experiments that come with the package."""
+    folder = resources.files("sidestep.experiments") / "specs"
+    return {
+        file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        if file.name.endswith(".toml")
+    }

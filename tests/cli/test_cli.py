@@ -1,0 +1,138 @@
+"""The command line: exit codes, sentences, JSON, and what it leaves behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SPEC = """
+name = "mine"
+horizon = 80
+runs = 2
+reference = "greedy"
+
+[[worlds]]
+id = "small"
+world = "synthetic"
+knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.1 }
+
+[[policies]]
+id = "greedy"
+policy = "epsilon-greedy"
+
+[[policies]]
+id = "uniform"
+policy = "uniform"
+"""
+
+
+def sidestep(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "sidestep.cli.main", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(SPEC)
+    return path
+
+
+@pytest.mark.parametrize("command", ["", "reproduce", "run", "report", "policies", "environments"])
+def test_every_command_has_help_with_an_example(command):
+    done = sidestep(*command.split(), "--help")
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+    assert not command or "Example: sidestep" in done.stdout
+
+
+def test_version_is_the_package_version():
+    from sidestep import __version__  # noqa: PLC0415
+
+    assert sidestep("--version").stdout == f"sidestep {__version__}\n"
+
+
+@pytest.mark.parametrize(("command", "key"), [("policies", "policy"), ("environments", "world")])
+def test_catalogs_are_listed_for_people_and_for_programs(command, key):
+    rows = json.loads(sidestep(command, "--json").stdout)
+    plain = sidestep(command).stdout
+    assert len(rows) >= 5
+    for row in rows:
+        assert row["what"]
+        assert row[key] in plain
+        assert all(knob in plain for knob in row["knobs"])
+
+
+@pytest.mark.full
+def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
+    done = sidestep("run", spec, "--jobs", 1, "--out", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {row["policy"] for row in rows} >= {"greedy", "uniform"}
+    out = tmp_path / "out"
+    assert len(list(out.rglob("traces/*/*/*.parquet"))) == 4
+    assert (out / "report.html").stat().st_size > 10_000
+    assert list((out / "figures").glob("*.png"))
+    assert list((out / "figures").glob("*.svg"))
+    assert list((out / "tables").glob("*.csv"))
+    again = sidestep("run", spec, "--jobs", 1, "--out", out)
+    assert again.returncode == 2
+    assert "--resume" in again.stderr
+    resumed = sidestep("run", spec, "--jobs", 1, "--out", out, "--resume")
+    assert resumed.returncode == 0
+    assert "greedy" in resumed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", "nowhere.toml"], 2, ["nowhere.toml", "no such file"]),
+        (["reproduce", "syntetic"], 2, ["experiment", "did you mean 'synthetic'"]),
+        (["reproduce", "warfarin", "--data", "nowhere.csv"], 2, ["nowhere.csv"]),
+        (["reproduce", "synthetic", "--horizon", "0"], 2, ["--horizon"]),
+        (["report", "empty"], 2, ["results folder"]),
+        (["nonsense"], 2, ["nonsense"]),
+    ],
+)
+def test_a_wrong_request_gets_a_sentence_and_exit_code_2(arguments, code, words, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = sidestep(*arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert all(word in done.stderr for word in words), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.full
+def test_an_unreachable_scheduler_gets_a_sentence_and_exit_code_1(spec, tmp_path):
+    done = sidestep("run", spec, "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.full
+def test_ctrl_c_keeps_what_was_finished(tmp_path):
+    path = tmp_path / "long.toml"
+    path.write_text(SPEC.replace("runs = 2", "runs = 5000"))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "sidestep.cli.main", "run", path, "--jobs", "1", "--out", out]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 200
+    while len(list(out.rglob("*.parquet"))) < 5 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.kill(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 1
+    assert "finished runs are kept" in said
+    assert len(list(out.rglob("*.parquet"))) >= 5
+    assert not list(out.rglob("*.part"))

@@ -1,0 +1,87 @@
+"""What tests share: the one statistical oracle, how bad input is refused, the Warfarin table."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sidestep.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" / "warfarin.csv")
+
+
+class Oracle(NamedTuple):
+    """What chance allows. A true claim is refused with probability at most `doubt` a call."""
+
+    doubt: float = 1e-6
+
+    def at_most(self, failures: int, runs: int, rate: float) -> bool:
+        """Whether a failure rate of at most `rate` can give this many failures."""
+        _check_count(failures, runs)
+        return bool(stats.binom.sf(failures - 1, runs, rate) >= self.doubt)
+
+    def at_least(self, successes: int, runs: int, rate: float) -> bool:
+        """Whether a success rate of at least `rate` can give this few successes."""
+        return self.at_most(runs - successes, runs, 1 - rate)
+
+    def about(self, hits: int, runs: int, rate: float) -> bool:
+        """Whether a rate of exactly `rate` gives a count as far out as this, on either side."""
+        half = self._replace(doubt=self.doubt / 2)
+        return half.at_most(hits, runs, rate) and half.at_least(hits, runs, rate)
+
+    def mean_at_most(self, sample: np.ndarray, bound: float) -> bool:
+        """Whether independent values of mean at most `bound` can average this high (Student)."""
+        sample = np.asarray(sample, dtype=float)
+        error = sample.std(ddof=1) / np.sqrt(len(sample))
+        slack = stats.t.isf(self.doubt, len(sample) - 1) * error
+        return bool(sample.mean() <= bound + slack)
+
+    def mean_about(self, sample: np.ndarray, expected: float) -> bool:
+        """Whether independent values of that mean can average this far off (Student)."""
+        half = self._replace(doubt=self.doubt / 2)
+        return half.mean_at_most(sample, expected) and half.mean_at_most(
+            -np.asarray(sample, dtype=float), -expected
+        )
+
+
+def _check_count(count: int, runs: int) -> None:
+    if not 0 <= count <= runs or runs < 1:
+        raise ValueError(f"a count must lie in 0..{runs}, got {count}")
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Oracle:
+    """The one judge of every statistical claim: tolerances follow from the number of runs."""
+    return Oracle()
+
+
+@pytest.fixture(scope="session")
+def refusal() -> Callable[..., str]:
+    """The sentence with which a call refuses its input: an InputError, what was expected, what came."""
+
+    def message_of(call: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+        with pytest.raises(InputError) as caught:
+            call(*args, **kwargs)
+        message = str(caught.value)
+        assert isinstance(caught.value, ValueError)
+        assert ", got " in message
+        assert "\n" not in message
+        assert not re.search(r"\.\s+[A-Z]", message)  # one sentence
+        assert len(message) <= 600
+        return message
+
+    return message_of
+
+
+@pytest.fixture(scope="session")
+def iwpc() -> Path:
+    """The Warfarin table of the paper; it may not be given away, so a clone need not have it."""
+    if not IWPC.is_file():
+        pytest.skip(f"the Warfarin table is not here: SIDESTEP_IWPC names it, else {IWPC}")
+    return IWPC

@@ -1,0 +1,298 @@
+"""Every policy keeps the contract, every knob matters, and the contract notices who breaks it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sidestep as ss
+from sidestep import testing
+from sidestep.core.actions import UnitBall
+from sidestep.environments import FreshArms, Menus, synthetic
+from sidestep.errors import CoreSetError
+from sidestep.policies.catalog import POLICIES, knobs_of
+
+ON_THE_BALL_ONLY = "protected-linucb, coreset='all'"
+PLAYERS: dict[str, Callable[..., Any]] = {
+    **POLICIES,
+    "protected-linucb, as_intended": ss.ProtectedLinUCB.as_intended,
+    "protected-linucb, as_printed": ss.ProtectedLinUCB.as_printed,
+    "protected-linucb, surrogate='ellipsoid'": partial(ss.ProtectedLinUCB, surrogate="ellipsoid"),
+    "protected-linucb, surrogate='first-order'": partial(
+        ss.ProtectedLinUCB, surrogate="first-order"
+    ),
+    "protected-linucb, coreset='adaptive'": partial(ss.ProtectedLinUCB, coreset="adaptive"),
+    ON_THE_BALL_ONLY: partial(ss.ProtectedLinUCB, coreset="all"),
+}
+
+OTHER_VALUES: dict[str, dict[str, Any]] = {
+    "protected-linucb": {
+        "rho": 1.0,
+        "delta": 0.5,
+        "surrogate": "ellipsoid",
+        "radius": "printed",
+        "coreset": "adaptive",
+        "design": "basis",
+        "gamma": 0.04,
+        "literal": True,
+        "reset": True,
+        "max_core_set_rounds": 6,
+    },
+    "round-robin-linucb": {
+        "exponent": 0.25,
+        "rho": 1.0,
+        "delta": 0.5,
+        "surrogate": "ellipsoid",
+        "radius": "printed",
+        "core_set": "all",
+    },
+    "epsilon-greedy": {"epsilon": 2.0, "rho": 1.0, "explore_index": "protected"},
+    "oful": {"rho": 1.0, "delta": 0.5, "radius": "printed"},
+    "explore-then-commit": {"rounds": 50, "rho": 1.0},
+    "uniform": {},
+}
+ENDS_IN_AN_ERROR = {"max_core_set_rounds": CoreSetError}
+
+QUIET = {
+    "fixed arms": lambda: synthetic(3, 2, 1, ss.Arms(np.eye(3)), noise_scale=1e-4, seed=1),
+    "fresh arms": lambda: synthetic(3, 2, 1, FreshArms(7, 3), noise_scale=1e-4, seed=2),
+    "changing arms": lambda: synthetic(
+        3, 2, 1, Menus([np.eye(3), -np.eye(3)[:2]]), noise_scale=1e-4, seed=3
+    ),
+    "ball": lambda: synthetic(3, 2, 1, UnitBall(3), noise_scale=1e-4, seed=4),
+}
+
+
+@pytest.fixture
+def player(request, monkeypatch):
+    """A policy of the table; where it plays the ball only, the worlds are the balls only."""
+    if request.param == ON_THE_BALL_ONLY:
+        for worlds in (testing.contract_worlds, testing.edge_worlds):
+            balls = {
+                name: world
+                for name, world in worlds().items()
+                if isinstance(world.actions, UnitBall)
+            }
+            assert balls
+            monkeypatch.setattr(testing, worlds.__name__, lambda balls=balls: balls)
+    return PLAYERS[request.param]
+
+
+def knobs() -> list[tuple[str, str]]:
+    return [(name, knob) for name, values in OTHER_VALUES.items() for knob in values]
+
+
+@pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("player", PLAYERS, indirect=True)
+def test_every_policy_keeps_the_contract(player, check):
+    check(player)
+
+
+@pytest.mark.parametrize("world", QUIET)
+@pytest.mark.parametrize("preset", ["as_intended", "as_printed"])
+def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, world):
+    """In the louder contract worlds the paper's constants never leave CORE-SET."""
+    instance = QUIET[world]()
+    policy = getattr(ss.ProtectedLinUCB, preset)(instance.problem)
+    fast = ss.simulate(policy, instance, 80, seed=9)
+    slow = ss.simulate(policy, instance, 80, seed=9, compiled=False)
+    assert (fast.phase == "play").sum() >= 40
+    assert (fast.index == slow.index).all()
+    assert (fast.arm == slow.arm).all()
+    np.testing.assert_allclose(fast.action, slow.action, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(fast.value, slow.value, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_table_of_other_values_names_every_knob(name):
+    assert set(OTHER_VALUES[name]) == set(knobs_of(POLICIES[name]))
+
+
+def test_the_table_of_other_values_names_every_policy_and_repeats_no_default():
+    assert set(OTHER_VALUES) == set(POLICIES)
+    for name, knob in knobs():
+        assert OTHER_VALUES[name][knob] != knobs_of(POLICIES[name])[knob], (name, knob)
+
+
+@pytest.mark.parametrize(("name", "knob"), knobs(), ids=" ".join)
+def test_every_knob_changes_something(name, knob):
+    value = OTHER_VALUES[name][knob]
+    if knob in ENDS_IN_AN_ERROR:
+        with pytest.raises(ENDS_IN_AN_ERROR[knob], match=knob):
+            testing.check_knob_matters(POLICIES[name], knob, value)
+    else:
+        testing.check_knob_matters(POLICIES[name], knob, value)
+
+
+@pytest.mark.parametrize(("knob", "value"), [("rho", 1.0), ("delta", 0.5)])
+@pytest.mark.parametrize("preset", ["as_intended", "as_printed"])
+def test_every_knob_of_a_preset_changes_something(preset, knob, value):
+    make = getattr(ss.ProtectedLinUCB, preset)
+    instance = synthetic(3, 2, 1, 7, noise_scale=0.005, seed=2)
+    one = ss.simulate(make(instance.problem), instance, 200, seed=13)
+    other = ss.simulate(make(instance.problem, **{knob: value}), instance, 200, seed=13)
+    assert (one.index != other.index).any() or (one.arm != other.arm).any()
+
+
+def test_a_knob_that_does_nothing_is_noticed():
+    @dataclass(frozen=True)
+    class Idle(PlugIn):
+        knob: float = 1.0
+
+    with pytest.raises(AssertionError, match=r"the knob knob = 2.0 changes nothing"):
+        testing.check_knob_matters(Idle, "knob", 2.0)
+
+
+# A policy of somebody else: plain Python, no kernels
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What PlugIn has learned: sum of a x of every vector."""
+
+    moment: Any
+    told: int = 0
+
+    def to_json(self) -> str:
+        return json.dumps([self.moment.tolist(), self.told])
+
+
+@dataclass(frozen=True)
+class PlugIn:
+    """Measure the vectors in turn; play along the target's sum, off the first protected one."""
+
+    problem: ss.Problem
+    lean: float = 1.0
+
+    def init(self):
+        return Sums(np.zeros((self.problem.n_vectors, self.problem.dim)))
+
+    def ask(self, state, actions, rng, pending=()):
+        index = (state.told + len(pending)) % self.problem.n_vectors
+        hope = state.moment[0] - self.lean * state.moment[-1] * (self.problem.n_protected > 0)
+        if isinstance(actions, UnitBall):
+            length = np.linalg.norm(hope)
+            action = hope / length if length > 0 else np.eye(self.problem.dim)[0]
+            return ss.Decision(ss.Query(action, index), "play")
+        arm = int(np.argmax(actions.vectors @ hope))
+        return ss.Decision(ss.Query(actions.vectors[arm], index), "play", None, arm)
+
+    def tell(self, state, query, feedback):
+        moment = state.moment.copy()
+        moment[query.index] += feedback * query.action
+        return Sums(moment, state.told + 1)
+
+    def state_from_json(self, text):
+        moment, told = json.loads(text)
+        return Sums(np.array(moment), told)
+
+
+def test_a_policy_of_somebody_else_is_accepted_knob_and_all():
+    ss.testing.check_policy(PlugIn, knobs={"lean": -1.0})
+
+
+class WritesIntoTheState(PlugIn):
+    def tell(self, state, query, feedback):
+        state.moment[query.index] += feedback * query.action
+        return replace(state, told=state.told + 1)
+
+
+class WritesWhileAsked(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        decision = super().ask(state, actions, rng, pending)
+        state.moment[1:2] += 1.0
+        return decision
+
+
+class WritesIntoTheArms(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        decision = super().ask(state, actions, rng, pending)
+        if isinstance(actions, ss.Arms):
+            actions.squared[0] = 0.0
+        return decision
+
+
+class AsksDifferently(PlugIn):
+    asked = count()
+
+    def ask(self, state, actions, rng, pending=()):
+        decision = super().ask(state, actions, rng, pending)
+        index = next(self.asked) % self.problem.n_vectors
+        return replace(decision, query=ss.Query(decision.query.action, index))
+
+
+class PlaysOffTheMenu(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        decision = super().ask(state, actions, rng, pending)
+        return replace(decision, query=ss.Query(0.5 * decision.query.action, decision.query.index))
+
+
+class CallsItCoreSet(PlaysOffTheMenu):
+    """The word alone does not open the menu: that takes `design = "basis"`."""
+
+    def ask(self, state, actions, rng, pending=()):
+        return replace(super().ask(state, actions, rng, pending), phase="core-set")
+
+
+class MeasuresWhatIsNotThere(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        decision = super().ask(state, actions, rng, pending)
+        return replace(decision, query=ss.Query(decision.query.action, self.problem.n_vectors))
+
+
+class NamesNoPhase(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        return replace(super().ask(state, actions, rng, pending), phase="exploit")
+
+
+class ForgetsInJson(PlugIn):
+    def state_from_json(self, text):
+        return Sums(np.zeros_like(super().state_from_json(text).moment))
+
+
+class RemembersBesideTheState(PlugIn):
+    """Its answers depend on how often this very object was told something."""
+
+    def __init__(self, problem):
+        super().__init__(problem)
+        object.__setattr__(self, "memory", [])
+
+    def tell(self, state, query, feedback):
+        self.memory.append(feedback)
+        return super().tell(state, query, feedback + 0.01 * len(self.memory))
+
+
+class ForgetsInAPickle(PlugIn):
+    def __reduce__(self):
+        return PlugIn, (self.problem, -1.0)
+
+
+BROKEN = {
+    WritesIntoTheState: "something was written",
+    WritesWhileAsked: "something was written",
+    WritesIntoTheArms: "something was written",
+    AsksDifferently: "asked twice, two answers",
+    PlaysOffTheMenu: "off the action set",
+    CallsItCoreSet: "off the action set",
+    MeasuresWhatIsNotThere: "index 3",
+    NamesNoPhase: "no such phase as 'exploit'",
+    ForgetsInJson: "the text changed on the way",
+    RemembersBesideTheState: "replay differs",
+    ForgetsInAPickle: "another ask after pickling",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_a_broken_promise_is_named(broken):
+    with pytest.raises(AssertionError, match=BROKEN[broken]):
+        ss.testing.check_policy(broken)
+
+
+def test_a_broken_promise_says_on_which_world():
+    with pytest.raises(AssertionError, match=r"fixed arms|fresh arms|changing arms|ball"):
+        ss.testing.check_policy(PlaysOffTheMenu)

@@ -1,0 +1,156 @@
+"""Linear and quadratic forms of all arms: filled, followed, and the same for the same arm."""
+
+import numpy as np
+import pytest
+
+from sidestep.core.actions import Arms
+from sidestep.core.estimator import REFACTOR, absorb, no_evidence
+from sidestep.core.forms import (
+    BLOCK,
+    COVARIANCE,
+    PRECISION,
+    Menu,
+    arm_of,
+    empty_forms,
+    fill,
+    follow,
+    scores,
+    squares,
+    upper_means,
+)
+
+METRICS = pytest.mark.parametrize(
+    "metric", [PRECISION, COVARIANCE], ids=["precision", "covariance"]
+)
+SIZES = pytest.mark.parametrize("count", [1, 7, BLOCK, BLOCK + 1, 2 * BLOCK + 44])
+DIM = 5
+
+
+def vectors(count, seed=0, d=DIM):
+    """Arms of different lengths, the last one zero where there are several."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, d)) * rng.uniform(0.1, 1.0, (count, 1)) / np.sqrt(d)
+    if count > 1:
+        rows[-1] = 0.0
+    return rows
+
+
+def menu_of(rows):
+    arms = Arms(rows)
+    return Menu(arms.columns, arms.squared)
+
+
+def some_evidence(rho, count=30, seed=1):
+    rng = np.random.default_rng(seed)
+    evidence = no_evidence(rho, DIM)
+    for t in range(count):
+        absorb(evidence, rho, rng.standard_normal(DIM) / 3, t % len(rho), rng.standard_normal())
+    return evidence
+
+
+def reference(metric, evidence, rho, rows, index):
+    matrix = evidence.inverse[index]
+    if metric == PRECISION:
+        matrix = evidence.gram[index] + rho[index] * np.eye(DIM)
+    return rows @ evidence.centre[index], np.einsum("kj,jm,km->k", rows, matrix, rows)
+
+
+@SIZES
+def test_scores_and_squares_are_those_of_numpy(count):
+    rows = vectors(count)
+    root = np.random.default_rng(2).standard_normal((DIM, DIM))
+    matrix, vector, out = root @ root.T, root[0].copy(), np.empty(count)
+    scores(menu_of(rows).columns, vector, out)
+    assert out == pytest.approx(rows @ vector, abs=1e-13)
+    squares(menu_of(rows).columns, matrix, out)
+    assert out == pytest.approx(np.einsum("kj,jm,km->k", rows, matrix, rows), abs=1e-13)
+
+
+def test_an_arm_is_taken_out_as_a_vector_of_its_own():
+    rows = vectors(4)
+    menu = menu_of(rows)
+    assert np.array_equal(arm_of(menu, 2), rows[2])
+
+
+@METRICS
+@SIZES
+def test_fill_computes_the_row_of_one_vector_only(metric, count):
+    rho = np.array([0.1, 2.0])
+    evidence, rows = some_evidence(rho), vectors(count)
+    forms = empty_forms(metric, 2, count)
+    fill(forms, evidence, rho, menu_of(rows), 1)
+    linear, square = reference(metric, evidence, rho, rows, 1)
+    assert forms.linear[1] == pytest.approx(linear, abs=1e-13)
+    assert forms.square[1] == pytest.approx(square, abs=1e-12)
+    assert forms.filled.tolist() == [0, 1]
+
+
+def test_a_row_that_is_filled_is_left_alone():
+    rho = np.array([0.1])
+    rows = vectors(6)
+    forms = empty_forms(PRECISION, 1, 6)
+    fill(forms, some_evidence(rho), rho, menu_of(rows), 0)
+    before = forms.linear.copy()
+    fill(forms, some_evidence(rho, seed=9), rho, menu_of(rows), 0)
+    assert np.array_equal(forms.linear, before)
+
+
+def test_a_row_that_is_not_filled_is_not_followed():
+    rho = np.array([0.1])
+    evidence = some_evidence(rho)
+    forms = empty_forms(PRECISION, 1, 6)
+    forms.linear[:], forms.square[:] = 7.0, 7.0
+    follow(forms, evidence, menu_of(vectors(6)), np.ones(DIM), 0)
+    assert (forms.linear == 7.0).all()
+    assert (forms.square == 7.0).all()
+    assert not forms.filled.any()
+
+
+@METRICS
+@pytest.mark.parametrize("count", [7, BLOCK + 1, 2 * BLOCK + 44])
+@pytest.mark.parametrize("rho", [1.0, 0.1, 1e-3, 6e-6])  # the last is R^2 d / M^2 at R = 0.001
+def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(metric, count, rho):
+    rng = np.random.default_rng(3)
+    rhos = np.full(2, rho)
+    rows = vectors(count)
+    menu, forms = menu_of(rows), empty_forms(metric, 2, count)
+    evidence = no_evidence(rhos, DIM)
+    for index in (0, 1):
+        fill(forms, evidence, rhos, menu, index)
+    for t in range(3 * REFACTOR):
+        action, index = rows[rng.integers(count)].copy(), t % 2
+        absorb(evidence, rhos, action, index, rng.standard_normal())
+        follow(forms, evidence, menu, action, index)
+        fill(forms, evidence, rhos, menu, index)  # a row that could not follow is computed anew
+        linear, square = reference(metric, evidence, rhos, rows, index)
+        assert np.allclose(forms.linear[index], linear, rtol=1e-9, atol=1e-9)
+        assert np.allclose(forms.square[index], square, rtol=1e-9, atol=1e-12)
+
+
+@METRICS
+def test_duplicates_of_an_arm_have_identical_forms(metric):
+    rng = np.random.default_rng(4)
+    rho = np.array([0.1])
+    few = vectors(7)
+    copies = rng.permutation(np.repeat(np.arange(7), 43))  # 301 arms, across blocks
+    rows = few[copies]
+    menu, forms = menu_of(rows), empty_forms(metric, 1, len(rows))
+    evidence = some_evidence(rho)
+    fill(forms, evidence, rho, menu, 0)
+    for t in range(200):
+        for arm in range(7):
+            assert len(set(forms.linear[0][copies == arm].tolist())) == 1
+            assert len(set(forms.square[0][copies == arm].tolist())) == 1
+        action = few[t % 7].copy()
+        absorb(evidence, rho, action, 0, rng.standard_normal())
+        follow(forms, evidence, menu, action, 0)
+
+
+@SIZES
+def test_upper_means_are_the_largest_over_the_set(count):
+    rho = np.array([0.1])
+    evidence, rows = some_evidence(rho), vectors(count)
+    out = np.empty(count)
+    upper_means(menu_of(rows), evidence.centre[0], evidence.inverse[0], 0.7, out)
+    linear, square = reference(COVARIANCE, evidence, rho, rows, 0)
+    assert out == pytest.approx(linear + 0.7 * np.sqrt(square), abs=1e-12)

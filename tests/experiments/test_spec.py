@@ -1,0 +1,89 @@
+"""An experiment is data, and bad data gets one sentence that names file, key and expectation."""
+
+import pytest
+
+from sidestep.errors import InputError
+from sidestep.experiments.spec import jobs_of, parse_spec, read_spec, shipped_specs
+
+GOOD = """
+name = "mine"
+horizon = 20
+runs = 2
+seed = 5
+
+[[worlds]]
+id = "small"
+world = "synthetic"
+knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.1 }
+
+[[policies]]
+id = "greedy"
+policy = "epsilon-greedy"
+grid = { epsilon = [0.5, 2] }
+
+[[policies]]
+id = "uniform"
+policy = "uniform"
+"""
+
+
+def test_a_grid_becomes_one_policy_for_every_value():
+    ids = [job.id for job in jobs_of(parse_spec(GOOD, "good.toml"))]
+    assert ids == [
+        "small/greedy+epsilon=0.5/0",
+        "small/greedy+epsilon=0.5/1",
+        "small/greedy+epsilon=2/0",
+        "small/greedy+epsilon=2/1",
+        "small/uniform/0",
+        "small/uniform/1",
+    ]
+
+
+def test_run_r_has_the_seed_of_the_experiment_plus_r():
+    assert [job.seed for job in jobs_of(parse_spec(GOOD, "good.toml"))][:2] == [5, 6]
+
+
+def test_a_job_that_differs_in_anything_has_another_fingerprint():
+    first, second = jobs_of(parse_spec(GOOD, "good.toml"))[:2]
+    longer = jobs_of(parse_spec(GOOD.replace("horizon = 20", "horizon = 21"), "good.toml"))[0]
+    again = jobs_of(parse_spec(GOOD, "other.toml"))[0]
+    assert len({first.fingerprint, second.fingerprint, longer.fingerprint}) == 3
+    assert again.fingerprint == first.fingerprint
+
+
+@pytest.mark.parametrize("name", ["synthetic", "warfarin", "failure", "lower-bound", "diabetes"])
+def test_shipped_experiments_are_read_as_anyones(name):
+    spec = parse_spec(shipped_specs()[name], f"{name}.toml")
+    assert spec.name == name
+    assert jobs_of(spec)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            ("horizon = 20", "horizon = 0"),
+            ["bad.toml", "horizon", "greater than or equal to 1", "0"],
+        ),
+        (("horizon = 20", 'horizon = "long"'), ["bad.toml", "horizon", "integer", "long"]),
+        (("horizon = 20", ""), ["bad.toml", "horizon", "required"]),
+        (("seed = 5", "seed = -1"), ["seed", "-1"]),
+        (("seed = 5", "speed = 5"), ["speed", "not permitted"]),
+        (('id = "small"', 'id = "a/b"'), ["worlds.0.id", "a/b"]),
+        (('id = "uniform"', 'id = "greedy"'), ["policies", "differ", "greedy"]),
+        (('policy = "uniform"', 'policy = "uniform"\nworlds = ["x"]'), ["no world", "'x'"]),
+        (("seed = 5", 'reference = "x"'), ["reference", "'x'"]),
+        (("seed = 5", "seed = = 5"), ["bad.toml", "TOML"]),
+    ],
+)
+def test_a_bad_spec_gets_one_sentence_that_names_the_key(change, words):
+    with pytest.raises(InputError) as error:
+        parse_spec(GOOD.replace(*change), "bad.toml")
+    text = str(error.value)
+    assert "\n" not in text
+    assert all(word in text for word in words), text
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match="nowhere.toml: there is no such file"):
+        read_spec(tmp_path / "nowhere.toml")

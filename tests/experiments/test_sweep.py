@@ -1,0 +1,256 @@
+"""Sweeps: finished runs are kept, never repeated, and the same wherever they are played."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import polars
+import pytest
+
+from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
+from sidestep.experiments import results, sweep
+from sidestep.experiments.executors import Dask, Mapped, Processes, Serial
+from sidestep.experiments.spec import jobs_of, parse_spec
+
+SPEC = """
+name = "mine"
+horizon = 60
+runs = 3
+
+[[worlds]]
+id = "small"
+world = "synthetic"
+knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.1 }
+
+[[policies]]
+id = "uniform"
+policy = "uniform"
+
+[[policies]]
+id = "greedy"
+policy = "epsilon-greedy"
+"""
+
+
+@pytest.fixture
+def spec():
+    return parse_spec(SPEC, "mine.toml")
+
+
+def columns(folder):
+    return results.load_results(folder)
+
+
+def test_results_are_one_frame_with_everything_named(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    frame = columns(tmp_path)
+    assert frame.height == 2 * 3 * 60
+    assert set(frame["policy"]) == {"uniform", "greedy"}
+    assert {"experiment", "world", "run", "round", "regret", "cumulative_regret"} <= set(
+        frame.columns
+    )
+    notes = results.read_notes(tmp_path / "mine/traces/small/uniform/2.parquet")
+    assert notes["id"] == "small/uniform/2"
+    assert notes["job"]["seed"] == 2
+    assert {"numpy", "numba", "sidestep"} <= set(notes["versions"])
+    assert notes["seconds"] > 0
+    assert sum(notes["counts"]) == 60
+
+
+@pytest.mark.full
+def test_one_process_two_processes_and_threads_give_identical_columns(spec, tmp_path):
+    sweep.check_jobs(spec, compile_first=True)
+    runners = {"one": Serial(), "two": Processes(2), "threads": Mapped(ThreadPoolExecutor(2))}
+    frames = {}
+    for name, runner in runners.items():
+        sweep.sweep(spec, tmp_path / name, runner)
+        frames[name] = columns(tmp_path / name)
+    assert frames["one"].equals(frames["two"], null_equal=True)
+    assert frames["one"].equals(frames["threads"], null_equal=True)
+
+
+def test_a_resumed_sweep_repeats_nothing_and_loses_nothing(spec, tmp_path):
+    calls = []
+
+    class Breaks:
+        def run(self, work, jobs):
+            for job in jobs[:4]:
+                calls.append(job.id)
+                yield work(job)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep.sweep(spec, tmp_path, Breaks())
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    assert len(kept) == 4
+    assert sweep.sweep(spec, tmp_path, resume=True) == 2
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
+    whole = tmp_path / "whole"
+    sweep.sweep(spec, whole)
+    assert columns(tmp_path / "mine").equals(columns(whole), null_equal=True)
+
+
+def test_without_resume_finished_runs_are_not_overwritten(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    with pytest.raises(InputError, match="already holds 6 runs.*--resume"):
+        sweep.sweep(spec, tmp_path)
+
+
+def test_a_run_of_another_experiment_under_the_same_name_is_played_again(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    longer = spec.model_copy(update={"horizon": 61})
+    assert sweep.sweep(longer, tmp_path, resume=True) == 6
+
+
+def test_a_half_written_file_is_never_left_behind(tmp_path, monkeypatch):
+    path = tmp_path / "a" / "b.parquet"
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(results.os, "fsync", full)
+    with pytest.raises(ResultsError, match=r"b.parquet: the disk is full; finished runs are kept"):
+        results.write_whole(path, b"x" * 1000)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.full
+def test_kill_minus_nine_in_the_middle_leaves_whole_files_only(tmp_path):
+    code = (
+        "from pathlib import Path; from sidestep.experiments import results\n"
+        "i = 0\n"
+        "while True:\n"
+        f"    path = Path({str(tmp_path)!r}) / f'{{i % 5}}.bin'\n"
+        "    results.write_whole(path, bytes([i % 251]) * 400_000)\n"
+        "    i += 1\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("[0-9].bin"))) < 5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    files = list(tmp_path.glob("[0-9].bin"))
+    assert len(files) == 5
+    for file in files:
+        content = file.read_bytes()
+        assert len(content) == 400_000
+        assert len(set(content)) == 1
+
+
+def test_a_wrong_knob_is_refused_before_anything_runs(tmp_path):
+    wrong = parse_spec(
+        SPEC.replace('policy = "epsilon-greedy"', 'policy = "epsilon-gredy"'), "w.toml"
+    )
+    with pytest.raises(UnknownNameError, match="small/greedy.*did you mean 'epsilon-greedy'"):
+        sweep.check_jobs(wrong, compile_first=False)
+    knob = SPEC + "knobs = { epsilom = 2.0 }\n"
+    with pytest.raises(UnknownNameError, match="did you mean 'epsilon'"):
+        sweep.check_jobs(parse_spec(knob, "w.toml"), compile_first=False)
+
+
+def test_a_policy_of_ones_own_is_named_by_module_and_class(tmp_path):
+    own = parse_spec(
+        SPEC.replace('"uniform"\n\n', '"sidestep.policies.uniform:Uniform"\n\n'), "o.toml"
+    )
+    sweep.sweep(own, tmp_path)
+    assert columns(tmp_path).height == 360
+    missing = parse_spec(SPEC.replace('"uniform"\n\n', '"no.such:Thing"\n\n'), "o.toml")
+    with pytest.raises(InputError, match="cannot be imported"):
+        sweep.check_jobs(missing, compile_first=False)
+
+
+def test_results_of_another_format_are_refused_with_a_sentence(spec, tmp_path):
+    job = jobs_of(spec)[0]
+    path = results.trace_path(tmp_path, job)
+    path.parent.mkdir(parents=True)
+    polars.DataFrame({"round": [1]}).write_parquet(
+        path, metadata={"sidestep": '{"format": 99, "versions": {"sidestep": "9.9"}}'}
+    )
+    with pytest.raises(InputError, match="must have format 1, got 99; .*sidestep 9.9"):
+        results.load_results(tmp_path)
+    path.write_bytes(b"not parquet")
+    with pytest.raises(InputError, match="must be a run that sidestep wrote"):
+        results.load_results(tmp_path)
+    with pytest.raises(InputError, match="must hold traces"):
+        results.load_results(tmp_path / "nothing")
+
+
+def die_once(folder):
+    """Kill the process the first time it is called."""
+    mark = folder / "died"
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 7
+
+
+def die_always(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.full
+def test_what_a_dead_process_had_in_hand_is_run_again(tmp_path):
+    assert list(Processes(2).run(die_once, [tmp_path] * 3)) == [7, 7, 7]
+    with pytest.raises(ExecutorError, match="worker processes died"):
+        list(Processes(1, tries=2).run(die_always, [1]))
+
+
+def test_a_scheduler_that_is_not_there_gets_a_sentence(spec, tmp_path):
+    with pytest.raises(ExecutorError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+        sweep.sweep(spec, tmp_path, Dask("tcp://127.0.0.1:9", timeout=1))
+
+
+def dask(program, *arguments):
+    """A process of Dask, as its command line starts it."""
+    command = [
+        sys.executable,
+        "-m",
+        f"distributed.cli.dask_{program}",
+        *arguments,
+        "--no-dashboard",
+    ]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.full
+def test_a_dask_cluster_that_loses_a_worker_gives_the_serial_result(spec, tmp_path):
+    longer = spec.model_copy(update={"runs": 12, "horizon": 4000, "every": 100})
+    sweep.check_jobs(longer, compile_first=True)
+    sweep.sweep(longer, tmp_path / "serial")
+    file = tmp_path / "scheduler.json"
+    scheduler = dask(
+        "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)
+    )
+    workers = []
+    try:
+        address = wait_for_address(file)
+        workers = [dask("worker", address, "--nthreads", "1", "--no-nanny") for _ in range(2)]
+        killed = []
+
+        def watch(progress):
+            if progress.done == 3 and not killed:
+                workers[0].kill()
+                killed.append(progress.last)
+
+        sweep.sweep(longer, tmp_path / "dask", Dask(address, timeout=30), watch=watch)
+        assert killed
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+    assert columns(tmp_path / "dask").equals(columns(tmp_path / "serial"), null_equal=True)
+
+
+def wait_for_address(file, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            return json.loads(file.read_text())["address"]
+        except (FileNotFoundError, ValueError):
+            time.sleep(0.2)
+    raise AssertionError("the scheduler did not start")

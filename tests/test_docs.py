@@ -1,0 +1,177 @@
+"""The pages say what is there: links, names, tests and knobs exist, and the quick start runs."""
+
+import ast
+import dataclasses
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from sidestep.core.estimator import Evidence
+from sidestep.core.problem import Problem
+from sidestep.policies.catalog import POLICIES, knobs_of
+
+ROOT = Path(__file__).parents[1]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*(ROOT / f"{page}.md" for page in ("README", "CONTRIBUTING", "VISION")), *DOCS]
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
+CITED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+NAME = re.compile(r"`((?:core|policies|environments|experiments)\.[\w.]+)`")
+PATH = re.compile(r"`(src/[\w/.]+)`")
+ENTRY = re.compile(r"^##+ ([A-E]\d*)\. ", re.MULTILINE)
+LETTER = re.compile(r"\b(?:A\d\d?|B\d\d?|C[1-6]|E[1-9])\b")
+
+DUE = {
+    "D",
+    *(f"A{k}" for k in range(1, 16)),
+    *(f"B{k}" for k in range(1, 13)),
+    "E5",
+    "E6",
+    "E7",
+    "E8",
+}
+LATER = {*(f"C{k}" for k in range(1, 7)), "E1", "E2", "E3", "E4", "E9"}
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    """The first block of the README in that language."""
+    found = re.search(rf"^```{language}\n(.*?)^```", page("README.md"), re.MULTILINE | re.DOTALL)
+    assert found, f"README.md has no ```{language} block"
+    return found[1]
+
+
+def titled(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def resolve(name: str) -> object:
+    """What a dotted name below the package means: the longest module, then attributes."""
+    parts = name.split(".")
+    here: object = import_module(".".join(["sidestep", *parts[:2]]))
+    for part in parts[2:]:
+        here = getattr(here, part)
+    return here
+
+
+def claims_of(file: str) -> set[str]:
+    """Names of the tests in a file."""
+    tree = ast.parse(page(file))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Cells of every table row of a page, headings and rulers left out."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [row for row in cells if set("".join(row)) - set("-")]
+
+
+def test_the_quick_start_prints_what_the_readme_shows(capsys):
+    exec(compile(block("python"), "README.md", "exec"), {"__name__": "__main__"})
+    printed, shown = capsys.readouterr().out, block("text")
+    masked = [re.sub(r"-?\d+\.?\d*", "#", text).split() for text in (printed, shown)]
+    assert masked[0] == masked[1]  # the last digits may differ from machine to machine
+
+
+@pytest.mark.parametrize("path", PAGES, ids=titled)
+def test_every_relative_link_leads_to_a_file(path):
+    for target in LINK.findall(path.read_text(encoding="utf-8")):
+        if not target.startswith(("http", "#")):
+            assert (path.parent / target.split("#")[0]).exists(), target
+
+
+@pytest.mark.parametrize("path", PAGES, ids=titled)
+def test_every_test_that_a_page_cites_exists(path):
+    for file, claim in CITED.findall(path.read_text(encoding="utf-8")):
+        assert (ROOT / file).is_file(), file
+        assert not claim or claim in claims_of(file), f"{file}::{claim}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=titled)
+def test_every_source_file_that_a_page_names_exists(path):
+    for file in PATH.findall(path.read_text(encoding="utf-8")):
+        assert "NAME" in file or (ROOT / file).exists(), file
+
+
+def test_every_name_in_the_paper_map_can_be_imported():
+    names = NAME.findall(page("docs/paper-map.md"))
+    assert len(names) > 40
+    for name in names:
+        assert resolve(name) is not None, name
+
+
+def test_no_cell_of_the_paper_map_is_empty_and_what_is_missing_is_planned():
+    for row in rows_of(page("docs/paper-map.md")):
+        assert len(row) == 3, row
+        assert all(row), row
+        if row[0] not in ("paper", "what"):
+            assert CITED.search(row[2]) or row[2] == "planned", row
+            assert NAME.search(row[1]) or row[1].startswith("planned"), row
+
+
+@pytest.mark.parametrize("part", ["Model", "Estimates, sets and optimism", "Algorithms"])
+def test_of_model_estimates_and_algorithms_nothing_is_planned(part):
+    _, _, after = page("docs/paper-map.md").partition(f"\n## {part}\n")
+    section = after.partition("\n## ")[0]
+    assert len(rows_of(section)) > 5
+    assert "planned" not in section
+
+
+def test_every_deviation_says_what_print_has_what_the_code_does_and_which_test_shows_it():
+    text = page("docs/deviations.md")
+    starts = list(ENTRY.finditer(text))
+    found = {}
+    for entry, after in zip(starts, [*starts[1:], None], strict=True):
+        found[entry[1]] = text[entry.start() : after.start() if after else len(text)]
+    assert {letter for letter in found if letter[1:] or letter == "D"} == DUE
+    for letter in DUE:
+        for part in ("**Print.**", "**Code.**", "**Test.**"):
+            assert found[letter].count(part) == 1, (letter, part)
+        shown = found[letter].partition("**Test.**")[2]
+        assert CITED.search(shown), letter
+
+
+def test_every_letter_that_the_source_cites_is_an_entry():
+    for file in sorted((ROOT / "src").rglob("*.py")):
+        prose = re.findall(r"#.*|\"\"\".*?\"\"\"", file.read_text(encoding="utf-8"), re.DOTALL)
+        assert set(LETTER.findall("\n".join(prose))) <= DUE | LATER, file
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_knob_stands_in_the_notation(name):
+    text = page("docs/notation.md")
+    for knob in knobs_of(POLICIES[name]):
+        assert f"`{knob}`" in text, f"{name}: {knob}"
+
+
+@pytest.mark.parametrize(
+    "fields", [Evidence._fields, [field.name for field in dataclasses.fields(Problem)]]
+)
+def test_every_field_stands_in_the_notation(fields):
+    text = page("docs/notation.md")
+    for field in fields:
+        assert f"`{field}`" in text, field
+
+
+def test_every_file_that_the_notation_names_exists():
+    for row in rows_of(page("docs/notation.md")):
+        file = row[-1]
+        assert len(row) == 5, row
+        if "/" in file:
+            assert (ROOT / "src" / "sidestep" / file).exists() or (ROOT / file).exists(), row
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=titled)
+def test_a_decision_is_one_screen_of_context_choice_and_cost(path):
+    text = path.read_text(encoding="utf-8")
+    places = [text.index(f"**{part}.**") for part in ("Context", "Choice", "Cost")]
+    assert places == sorted(places)
+    assert text.startswith(f"# {path.name[:4]}. ")
+    assert len(text.splitlines()) <= 40
