@@ -6,8 +6,11 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-run: .venv/made             ## the quick start of the README
-	$(BIN)/python -m doctest -o ELLIPSIS README.md && $(BIN)/python benchmarks/quick_start.py
+run: .venv/made             ## the paper's experiments; leaves out/report.html
+	$(BIN)/sidestep reproduce all --out out
+
+quick-start: .venv/made     ## the example of the README
+	$(BIN)/python benchmarks/quick_start.py
 
 test: .venv/made            ## everything but slow statistical claims
 	$(BIN)/pytest -n 2 --dist worksteal
@@ -25,4 +28,4 @@ bench: .venv/made           ## speed, as ratios in one process
 docs: .venv/made            ## the pages are plain Markdown; this checks that their links and names exist
 	$(BIN)/pytest --quiet tests/test_docs.py
 
-.PHONY: run test check test-slow bench docs
+.PHONY: run quick-start test check test-slow bench docs

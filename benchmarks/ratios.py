@@ -105,20 +105,22 @@ class Rival:
 
 
 class Pinv(Rival):
-    """As it would first be written: for every arm move every vector, then project with `pinv`."""
+    """As it would first be written: the appendix line by line for every arm, its sign repaired."""
 
     def choose(self, arms, radii):
         return lowest_argmax(np.array([self.value(arm, radii) for arm in arms]))
 
     def value(self, a, radii):
-        moved = []
-        for i, centre in enumerate(self.centre):
-            step = radii[i] / np.sqrt(a @ self.precision[i] @ a)
-            shift = step if i == 0 else np.clip(-(a @ centre) / (a @ a), -step, step)
-            moved.append(centre + shift * a)
-        protected = np.array(moved[1:]).T
-        projector = protected @ np.linalg.pinv(protected)
-        return a @ (moved[0] - projector @ moved[0])
+        target = self.centre[0] + radii[0] * a / np.sqrt(a @ self.precision[0] @ a)
+        protected = []
+        for i in range(1, len(self.centre)):
+            norm = np.sqrt(a @ self.precision[i] @ a)
+            reach = radii[i] * np.linalg.norm(a) ** 2 / norm
+            alpha = np.clip((reach - a @ self.centre[i]) / (2 * reach), 0, 1)
+            protected.append(self.centre[i] + (2 * alpha - 1) * radii[i] * a / norm)
+        span = np.array(protected).T
+        projector = np.eye(len(a)) - span @ np.linalg.pinv(span)
+        return a @ projector @ target
 
 
 class Vectorised(Rival):

@@ -132,7 +132,7 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
         time.sleep(0.1)
     os.kill(child.pid, signal.SIGINT)
     _, said = child.communicate(timeout=60)
-    assert child.returncode == 1
+    assert child.returncode == 130
     assert "finished runs are kept" in said
     assert len(list(out.rglob("*.parquet"))) >= 5
     assert not list(out.rglob("*.part"))

@@ -84,7 +84,7 @@ def test_a_star_import_brings_exactly_the_front_door(opened):
 
 def test_opening_every_room_needs_no_database_no_server_and_no_pictures(opened):
     assert "numba" in opened[1]
-    assert opened[1].isdisjoint({"sqlalchemy", "fastapi", "pydantic", "matplotlib", "polars"})
+    assert opened[1].isdisjoint({"sqlalchemy", "fastapi", "matplotlib"})
 
 
 def test_a_name_is_the_one_that_its_room_defines():

@@ -263,6 +263,38 @@ def test_the_first_order_value_tends_to_the_exact_one_as_the_sets_shrink(s):
 # The rigorous bound
 
 
+def rigorous(sets, arms):
+    """F1 and what second order can add to it, cut at Thales: the formula of the bound, in numpy."""
+    C, W, r = sets.centre[1:], sets.inverse[1:], sets.radius[1:]
+    inverse = np.linalg.pinv(C)
+    axes = sets.radius * np.sqrt([np.linalg.eigvalsh(matrix)[-1] for matrix in sets.inverse])
+    sigma = np.linalg.svd(C, compute_uv=False)[-1] - np.linalg.norm(axes[1:])
+    cut = thales(sets, arms)
+    if sigma <= 0:
+        return cut
+    x, t = sets.centre[0] @ inverse, sets.centre[0] - inverse @ (C @ sets.centre[0])
+    total = []
+    for action in arms:
+        p, y = action - inverse @ (C @ action), action @ inverse
+        slopes = slopes_at(sets.centre, action)
+        first = p @ sets.centre[0]
+        first += np.sqrt(np.einsum("ij,ijk,ik->i", slopes, sets.inverse, slopes)) @ sets.radius
+        off = np.sqrt(np.sum(r**2 * np.einsum("j,ijk,k->i", p, W, p)))
+        on = np.abs(y) @ axes[1:]
+        moved, turned = np.hypot(on, off / sigma), off / sigma**2 + on / sigma
+        rest = axes[0] * moved + np.abs(x) @ axes[1:] * moved
+        rest += turned * (r @ np.sqrt(np.einsum("j,ijk,k->i", t, W, t)))
+        total.append(first + rest)
+    return np.minimum(total, cut)
+
+
+@pytest.mark.parametrize("s", [1, 2, 3])
+def test_the_bound_adds_the_remainder_of_second_order(s):
+    for noise, rounds in [(0.001, 60), (0.001, 1000), (0.03, 300), (0.1, 60), (1.0, 5)]:
+        game = world(s, noise, rounds)
+        assert game.first_order()[1] == pytest.approx(rigorous(game.sets, game.arms), rel=1e-8)
+
+
 @pytest.mark.parametrize("s", [1, 2, 3])
 @pytest.mark.parametrize(
     ("noise", "rounds"), [(0.001, 60), (0.03, 300), (0.1, 60), (0.1, 1000), (1.0, 5)]

@@ -65,7 +65,7 @@ def test_a_world_of_one_s_own_is_named_by_module_and_function():
         ("synthetic", {"dims": 3}, UnknownNameError, "knob of synthetic .*did you mean 'dim'"),
         ("my_worlds:shifted", {"noise": 3}, UnknownNameError, "did you mean 'noise_scale'"),
         ("lower-bound", {"horizon": 1000}, InputError, "lower-bound cannot be built.*which"),
-        ("failure", {"noise_scale": "loud"}, InputError, "failure cannot be built.*'loud'"),
+        ("failure", {"noise_scale": "loud"}, InputError, "^noise_scale must be .*'loud'"),
         ("failure", {"noise_scale": -1}, InputError, "^noise_scale must be zero or positive"),
         ("no_such_module:thing", {}, InputError, "cannot be imported: No module named"),
         ("my_worlds:nothing", {}, InputError, "cannot be imported: .*nothing"),

@@ -12,7 +12,7 @@ from sidestep.core.actions import UnitBall
 from sidestep.environments import FreshArms, Genie, Instance, Menus, synthetic
 from sidestep.errors import CoreSetError
 from sidestep.experiments import simulate as lab
-from sidestep.experiments.simulate import play
+from sidestep.experiments.simulate import play, streams_of
 
 ARMS = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.0, 0.8], [-0.6, 0.8, 0.0]])
 SOURCES = {
@@ -124,6 +124,7 @@ def test_two_policies_meet_the_same_noise_whatever_they_measure(source, noise):
 
 def test_arms_noise_and_choice_are_streams_apart():
     """Another number of arms changes no noise, another noise no arms and no choice."""
+    assert len({stream.random() for stream in streams_of(0)}) == 3
     few = ss.simulate(ss.Uniform(world().problem), synthetic(3, 2, 1, 5, seed=1), 40)
     many = ss.simulate(ss.Uniform(world().problem), synthetic(3, 2, 1, 50, seed=1), 40)
     loud = synthetic(3, 2, 1, 5, seed=1, noise="uniform")

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -155,23 +156,33 @@ def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> No
 
 
 def main() -> None:
-    """The `sidestep` command: 0 done, 1 failed, 2 asked wrongly."""
+    """The `sidestep` command: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except InputError as error:
         print(f"sidestep: {error}", file=sys.stderr)
         sys.exit(2)
     except SidestepError as error:
         print(f"sidestep: {error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(130)  # what shells expect after Ctrl-C
+    except Exception as error:
+        if not hasattr(error, "show") or not hasattr(error, "exit_code"):
+            raise
+        error.show()  # a wrong option, in the words of the parser
+        sys.exit(error.exit_code)
+
+
+@cache
+def _say_once(text: str) -> None:
+    print(f"sidestep: note: {text}", file=sys.stderr)
 
 
 def _say_warning(message: Warning | str, *_: Any) -> None:
-    print(f"sidestep: note: {message}", file=sys.stderr)
+    _say_once(str(message))
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ def _certified_sweeps(d: int, L: int, k: int, R: float, eigenvalue: float, delta
     while math.sqrt(eigenvalue) < (FACTOR + 1) * _error_bound(
         d, L, k, R / math.sqrt(at), delta / (number * (number + 1))
     ):
-        at, number = max(at + 1, math.ceil(1.1 * at)), number + 1
+        at, number = (11 * at + 9) // 10, number + 1
         if at > ENDLESS:
             return math.inf
     return float(at)

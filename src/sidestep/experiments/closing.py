@@ -11,6 +11,11 @@ from sidestep.experiments.summary import Summary, World
 from sidestep.experiments.traces import Row
 
 NEWLINE = "\n"
+UPPER = (
+    "Upper bounds are proved for Protected LinUCB on the unit ball only, with probability 1 - δ; "
+    "beside worlds with arms they stand for scale. λ_min is estimated from the traces, median over "
+    "runs. A bound above 2MT says nothing: nobody can lose more."
+)
 
 PROMISES = (
     "Regret is pseudo-regret: what the best action of the round would have earned, knowing the "
@@ -20,6 +25,9 @@ PROMISES = (
     "every protected vector. Over finitely many arms it need not be: the best arm by this reward may "
     "move a protected outcome, even more than an unprotected choice does. Nothing here bounds a "
     "side effect on arms; the tables of effects show it.",
+    "Effects and rewards late in the run are estimates: every vector by least squares from all that "
+    "was measured of it in a run, by all policies together, since they meet the same world. A dash "
+    "stands where nobody measured that outcome along the actions played.",
     "The regret bound is proved for Protected LinUCB on the unit ball, with an exact optimistic "
     "action. Over finitely many arms no upper bound is proved for any policy here, and optimism can "
     "lock in for good.",
@@ -35,40 +43,31 @@ PROMISES = (
 
 def theory(worlds: Sequence[World], pairs: Sequence[Pairs], pictures: Mapping[str, bytes]) -> str:
     """Measured regret beside each bound."""
-    rows = [row for world in worlds for row in upper_rows(world)]
-    titles = {(w.experiment, w.spec.id): w.spec.title or w.spec.id for w in worlds}
-    lines = [
-        {
-            "world": f"{row['experiment']}: {titles[row['experiment'], row['world']]}",
-            "policy": row["policy"],
-            "bound proved here": "yes" if row["proved"] else "no, arms",
-            "λ_min": row["lambda_min"],
-            "mean regret": row["mean"],
-            "largest": row["largest"],
-            **{f"bound, {form}": row[form] for form in FORMS},
-            "CORE-SET rounds": row["core_set_rounds"],
-            "at most": row["core_set_bound"],
-        }
-        for row in rows
-    ]
-    words = (
-        "<p>Upper bounds are proved for Protected LinUCB on the unit ball only, with probability "
-        "1 - δ; beside worlds with arms they stand for scale. λ_min is estimated from the traces, "
-        "median over runs. A bound above 2MT says nothing: no policy can lose more.</p>\n"
-    )
+    lines = [_bound_line(world, row) for world in worlds for row in upper_rows(world)]
     drawn = "".join(
         picture(png, f"Measured regret and the upper bounds ({name.removeprefix('bound-')}).")
         for name, png in pictures.items()
         if name.startswith("bound-")
     )
-    parts = [
-        words if lines else "",
-        table(lines),
-        f'<div class="figures">{drawn}</div>\n' if drawn else "",
-    ]
+    parts = [f"<p>{UPPER}</p>\n" if lines else "", table(lines)]
+    parts.append(f'<div class="figures">{drawn}</div>\n' if drawn else "")
     parts += [_pair(pair, pictures[f"pairs-{k}"]) for k, pair in enumerate(pairs)]
     nothing = "<p>No bound fits what was played.</p>\n" if not lines and not pairs else ""
     return section(2, "theory", "Beside the bounds", nothing, *parts)
+
+
+def _bound_line(world: World, row: Row) -> Row:
+    return {
+        "world": f"{world.experiment}: {world.spec.title or world.spec.id}",
+        "policy": row["policy"],
+        "proved here": "yes" if row["proved"] else "no: arms",
+        "λ_min": row["lambda_min"],
+        "mean regret": row["mean"],
+        "largest": row["largest"],
+        **{f"bound, {form}": row[form] for form in FORMS},
+        "CORE-SET rounds": row["core_set_rounds"],
+        "at most": row["core_set_bound"],
+    }
 
 
 def _pair(pair: Pairs, png: bytes) -> str:

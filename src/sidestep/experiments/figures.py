@@ -67,7 +67,9 @@ def _frame(axis: Axes, panel: Panel) -> None:
 def growth(drawing: Drawing) -> Figure:
     """The means on logarithmic axes; broad where the exponent in the legend was fitted."""
     what = "larger of the two regrets" if drawing.kind == "pairs" else "cumulative pseudo-regret"
-    figure, axes = lines_sheet(drawing, lambda *named: _exponents(*named, drawing.panels), what)
+    figure, axes = lines_sheet(
+        drawing, lambda one, name: _exponents(one, name, drawing.panels), what
+    )
     for axis, panel in zip(axes, drawing.panels, strict=True):
         for one in panel.series:
             good, look = one.mean > 0, look_of(drawing.styles[one.entry])
@@ -89,7 +91,7 @@ def _exponents(one: Series, name: str, panels: Sequence[Panel]) -> str:
     """A policy and its exponent in every panel, in order."""
     slopes = [other.slope for panel in panels for other in panel.series if other.entry == one.entry]
     words = ", ".join("no fit" if math.isnan(slope) else f"{slope:.2f}" for slope in slopes)
-    return f"{name}: exponent {words}"
+    return f"{name}: exponent {words}".replace("-0.00", "0.00")
 
 
 def widths(drawing: Drawing) -> Figure:

@@ -71,9 +71,9 @@ def table(rows: Cells, caption: str = "") -> str:
         + "</tr>\n"
         for row in rows
     )
-    title = f"<caption>{text(caption)}</caption>" if caption else ""
+    title = f'<p class="soft">{text(caption)}</p>\n' if caption else ""
     return (
-        f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>\n'
+        f'{title}<div class="scroll"><table><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}</tbody></table></div>\n"
     )
 

@@ -86,7 +86,7 @@ def policies(spec: Spec) -> list[Row]:
             "policy": entry.label or entry.id,
             "id": entry.id,
             "algorithm": entry.policy,
-            "knobs": ", ".join(f"{k}={v}" for k, v in entry.knobs.items()) or "defaults",
+            "knobs": _knobs(entry.knobs) or "defaults",
             "grid": "; ".join(f"{k} in {', '.join(map(str, v))}" for k, v in entry.grid.items()),
             "worlds": ", ".join(entry.worlds) if entry.worlds is not None else "all",
         }
@@ -120,7 +120,11 @@ def _settings(spec: Spec, world: World) -> Row:
         row |= {"d": told.dim, "L": told.n_protected, "s": told.subspace_dim}
         row |= {"R": _plain(told.noise_scale), "M": told.norm_bound}
     row["actions"] = "unit ball" if world.told.on_ball else "arms"
-    return row | {"made by": f"{world.spec.world} {world.spec.knobs or ''}"}
+    return row | {"made by": ": ".join(filter(None, [world.spec.world, _knobs(world.spec.knobs)]))}
+
+
+def _knobs(knobs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in knobs.items())
 
 
 def _plain(value: Any) -> Any:
@@ -205,19 +209,17 @@ def _effects(world: World) -> str:
     lines = [
         {"policy": row["label"]}
         | {
-            name: f"{number(one['mean'])} (|·| {number(one['size'])})"
+            name: f"{number(one['mean'])} ({number(one['size'])})"
             for name in outcomes
             for one in (found[row["policy"], name],)
         }
         for row in shown
     ]
     caption = (
-        "What the last tenth of the rounds did to every outcome: mean, and mean size, of a round. "
-        "Vectors are estimated by least squares from all that was measured in the run, by all "
-        f"policies; standard error of a mean about {number(world.told.error)}. Reward: what is left of "
-        "the target once the protected directions are taken out."
+        "What a round did to every outcome, over the last tenth of the rounds: mean (mean size). "
+        f"Estimated from the traces; standard error of a mean about {number(world.told.error)}."
     )
-    return folded("Effect on every outcome", table(lines, caption))
+    return table(lines, caption)
 
 
 def _queries(summary: Summary, world: World) -> str:

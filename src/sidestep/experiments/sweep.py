@@ -1,6 +1,7 @@
 """Run an experiment: jobs to an executor, results to disk as they come."""
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sidestep.environments.catalog import from_config as world_from_config
 from sidestep.environments.sources import compiled_source
-from sidestep.errors import InputError
+from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.results import (
     is_finished,
@@ -62,9 +63,10 @@ def players_of(job: Job) -> tuple[Any, Any]:
 
 def run_job(job: Job) -> Finished:
     """Play one run; the same bytes of data wherever it is played."""
-    policy, instance = players_of(job)
-    start = time.perf_counter()
-    trace = simulate(policy, instance, job.horizon, job.seed, job.every)
+    with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
+        policy, instance = players_of(job)  # check_jobs has said so already, once
+        start = time.perf_counter()
+        trace = simulate(policy, instance, job.horizon, job.seed, job.every)
     seconds = time.perf_counter() - start
     content = to_parquet(job, trace, seconds)
     return Finished(job, content, float(trace.cumulative_regret[-1]), seconds)

@@ -1,0 +1,60 @@
+"""Results folders with made-up traces, written as a sweep writes them."""
+
+import numpy as np
+
+from sidestep.experiments import results
+from sidestep.experiments.record import Trace, empty_record
+from sidestep.experiments.spec import Spec, jobs_of
+from sidestep.policies.base import PHASES
+
+HORIZON = 100
+PROBLEM = "Problem(dim=2, n_protected=1, subspace_dim=1, noise_scale=0.1, norm_bound=1.0)"
+THETA = np.array([[0.6, 0.8], [1.0, 0.0]])
+
+
+def spec_of(*policies, worlds=("world",), **changes):
+    """An experiment with these policies: ids, or tables of a spec."""
+    entries = [p if isinstance(p, dict) else {"id": p, "policy": p} for p in policies]
+    tables = [w if isinstance(w, dict) else {"id": w, "world": "synthetic"} for w in worlds]
+    settings = {"name": "made-up", "horizon": HORIZON, "runs": 4, "worlds": tables}
+    return Spec.model_validate(settings | {"policies": entries} | changes)
+
+
+def trace_of(job, regret, phases="play", indices=None, actions=None, printed=None):
+    """A trace with this regret a round; the feedback is what THETA gives."""
+    record = empty_record(job.horizon, job.every, 2, 2)
+    t = np.arange(1, job.horizon + 1)
+    kept = (t % job.every == 0) | (t == job.horizon)
+    index = np.array([0, 1] * job.horizon)[: job.horizon] if indices is None else indices
+    angle = 0.01 * t
+    action = np.column_stack([np.cos(angle), np.sin(angle)]) if actions is None else actions
+    phase = np.array([phases] * job.horizon) if isinstance(phases, str) else np.array(phases)
+    columns = {
+        "number": t,
+        "vector": index,
+        "phase": np.array([PHASES.index(word) for word in phase]),
+        "value": np.zeros(job.horizon),
+        "width": 1 / np.sqrt(t),
+        "feedback": (action * THETA[index]).sum(axis=1),
+        "regret": regret,
+        "cumulative": np.cumsum(regret),
+    }
+    for name, values in columns.items():
+        getattr(record, name)[:] = values[kept]
+    record.action[:] = action[kept]
+    record.counts[:] = np.bincount(index, minlength=2)
+    return Trace(
+        printed or f"Made(problem={PROBLEM}, rho=0.5, delta=0.01)", job.horizon, job.seed, record
+    )
+
+
+def write(folder, spec, make):
+    """Write the spec and make(job), a trace, an array of regrets or None, for every job."""
+    results.write_spec(folder, spec)
+    for job in jobs_of(spec):
+        made = make(job)
+        if made is not None:
+            trace = made if isinstance(made, Trace) else trace_of(job, np.asarray(made))
+            content = results.to_parquet(job, trace, seconds=0.5)
+            results.write_whole(results.trace_path(folder, job), content)
+    return folder
