@@ -45,8 +45,9 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
     most = change.get("horizon")
     if most is None:
         return spec.model_copy(update=change)
-    kept = [world for world in spec.worlds if (world.horizon or 0) <= most]
-    return spec.model_copy(update=change | {"worlds": kept or spec.worlds})
+    least = min(world.horizon or 0 for world in spec.worlds)
+    kept = [world for world in spec.worlds if (world.horizon or 0) <= max(most, least)]
+    return spec.model_copy(update=change | {"worlds": kept})
 
 
 def with_table(spec: Spec, data: Path | None, out: Path) -> Spec:

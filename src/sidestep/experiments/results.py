@@ -64,12 +64,20 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(draft, 0o666 & ~_umask())  # a draft is private, a result is like any other file
         os.replace(draft, path)
     except BaseException as error:
         Path(draft).unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise _cannot_write(path, error) from error
         raise
+
+
+def _umask() -> int:
+    """The permissions that this process withholds."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _cannot_write(path: Path, error: OSError) -> ResultsError:
