@@ -199,7 +199,7 @@ def sweeps_used(rule: CoreSetRule, theta: FloatArray, rng: np.random.Generator) 
     noise, done, number = np.zeros_like(theta), 0, 0
     while True:
         number += 1
-        until = max(done + 1, math.ceil(1.1 * done)) if done else 1
+        until = (11 * done + 9) // 10 if done else 1
         assert is_check(until) == number
         noise += rule.noise * math.sqrt(until - done) * rng.normal(size=theta.shape)
         done = until

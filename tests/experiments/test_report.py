@@ -107,11 +107,11 @@ def test_figures_and_tables_lie_beside_the_page(folder, page):
         for world in ("a", "b"):
             assert (folder / f"figures/made-up-{world}-{kind}.png").stat().st_size < 150_000
             assert (folder / f"figures/made-up-{world}-{kind}.svg").exists()
-    rows = list(csv.DictReader((folder / "tables/policies.csv").open()))
+    rows = list(csv.DictReader((folder / "tables/policies.csv").read_text().splitlines()))
     assert {row["policy"] for row in rows} == {
         "oful", "greedy+epsilon=0.5", "greedy+epsilon=1", "uniform",
     }  # fmt: skip
-    grid = list(csv.DictReader((folder / "tables/grids.csv").open()))
+    grid = list(csv.DictReader((folder / "tables/grids.csv").read_text().splitlines()))
     assert {row["policy"] for row in grid} == {"greedy+epsilon=0.5", "greedy+epsilon=1"}
 
 
@@ -229,7 +229,7 @@ def test_over_arms_the_bound_is_marked_as_not_proved(tmp_path, sketched):
     write(tmp_path, spec_of("protected-linucb"), on_arms)
     assert not upper_rows(summarise(tmp_path).worlds[0])[0]["proved"]
     text = report.build(tmp_path).read_text()
-    assert "no: arms" in text
+    assert ">no<" in text
     assert not (tmp_path / "figures/bound-made-up-world.png").exists()
 
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+INTERRUPTED = 130  # what shells expect after Ctrl-C
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
 
 
@@ -167,13 +168,21 @@ def main() -> None:
         print(f"sidestep: {error}", file=sys.stderr)
         sys.exit(1)
     except (KeyboardInterrupt, typer.Abort):
-        print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
-        sys.exit(130)  # what shells expect after Ctrl-C
+        _say_interrupted()
+    except SystemExit as leaving:
+        if leaving.code == INTERRUPTED:
+            _say_interrupted()
+        raise
     except Exception as error:
         if not hasattr(error, "show") or not hasattr(error, "exit_code"):
             raise
         error.show()  # a wrong option, in the words of the parser
         sys.exit(error.exit_code)
+
+
+def _say_interrupted() -> NoReturn:
+    print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
+    sys.exit(INTERRUPTED)
 
 
 @cache

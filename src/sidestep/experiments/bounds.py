@@ -6,7 +6,8 @@ the lower bound concerns the larger regret of a pair of instances.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ class Setting(NamedTuple):
     delta: float
     rho: float
     coreset: str
+    proved: bool  # that the theorem is about this policy on this world
 
     def regret(self, horizon: Any, form: str) -> Any:
         """The regret bound; "corrected" pays for the core set of the policy, if it has one."""
@@ -60,7 +62,8 @@ def setting_of(world: World, one: Series) -> Setting | None:
     if rho is None or delta is None:
         return None
     value = min(value, problem.norm_bound**2)  # no spanning set has more
-    return Setting(problem, value, float(delta), float(rho), str(rule))
+    proved = world.told.on_ball and not knobs.get("literal") and rule != "adaptive"
+    return Setting(problem, value, float(delta), float(rho), str(rule), proved)
 
 
 def upper_rows(world: World) -> list[Row]:
@@ -77,7 +80,7 @@ def _upper_row(world: World, one: Series, know: Setting, rounds: float) -> Row:
         "experiment": world.experiment,
         "world": world.spec.id,
         "policy": one.label,
-        "proved": world.told.on_ball,
+        "proved": know.proved,
         "lambda_min": know.eigenvalue,
         "mean": float(one.final.mean()),
         "largest": float(one.final.max()),
@@ -109,15 +112,13 @@ class Pairs:
 
     def rows(self) -> list[Row]:
         """The larger mean regret of every policy at every horizon, beside both bounds."""
-        noise = 0.0 if math.isnan(self.noise) else self.noise
         return [
             {
                 "policy": one.label,
                 "horizon": horizon,
                 "larger": larger,
                 "instance": instance,
-                "printed": theory.lower_bound(horizon, noise, form="printed"),
-                "corrected": theory.lower_bound(horizon, noise, form="corrected"),
+                **{form: float(law(horizon)) for form, law in self._bounds().items()},
             }
             for one in self.series()
             for horizon, larger, instance in self._largest(one.entry)
@@ -151,24 +152,29 @@ class Pairs:
     def laws(self) -> tuple[Line, ...]:
         """Both lower bounds over the horizon."""
         x = np.geomspace(self.horizons[0], self.horizons[-1], 40)
-        known = not math.isnan(self.noise)
-        forms = ("printed", "corrected") if known else ("printed",)
-        laws = {
-            form: theory.lower_bound(x, self.noise if known else 1.0, form=form) for form in forms
-        }
+        curves = {form: np.asarray(law(x)) for form, law in self._bounds().items()}
         return tuple(
             Line(f"lower bound, {form}", x[y > 0], y[y > 0])
-            for form, y in laws.items()
+            for form, y in curves.items()
             if (y > 0).any()
         )
 
+    def _bounds(self) -> dict[str, Callable[[Any], Any]]:
+        """The bound as printed, and corrected where the noise is known."""
+        bounds: dict[str, Callable[[Any], Any]] = {"printed": theory.lower_bound}
+        if not math.isnan(self.noise):
+            bounds["corrected"] = partial(
+                theory.lower_bound, noise_scale=self.noise, form="corrected"
+            )
+        return bounds
+
 
 def pairs_of(worlds: Sequence[World]) -> list[Pairs]:
-    """The lower-bound worlds by group and noise."""
-    groups: dict[tuple[str, str, str], list[World]] = {}
+    """The lower-bound worlds that differ in horizon and instance alone."""
+    groups: dict[str, list[World]] = {}
     for world in worlds:
         if world.spec.id.startswith(PAIR):
-            told = world.told.problem
-            key = (world.experiment, world.spec.group, str(told.noise_scale if told else ""))
+            knobs = {k: v for k, v in world.spec.knobs.items() if k not in ("horizon", "which")}
+            key = str([world.experiment, world.spec.group, sorted(knobs.items())])
             groups.setdefault(key, []).append(world)
     return [Pairs(group) for group in groups.values()]

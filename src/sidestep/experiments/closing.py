@@ -1,19 +1,20 @@
 """How the report ends: beside the bounds, what is promised, how to repeat it."""
 
+import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
 
 from sidestep.experiments.bounds import FORMS, Pairs, upper_rows
 from sidestep.experiments.page import folded, items, number, picture, section, slope, table, text
-from sidestep.experiments.spec import shipped_specs
+from sidestep.experiments.spec import Spec, parse_spec, shipped_specs
 from sidestep.experiments.summary import Summary, World
 from sidestep.experiments.traces import Row
 
 NEWLINE = "\n"
 UPPER = (
-    "Upper bounds are proved for Protected LinUCB on the unit ball only, with probability 1 - δ; "
-    "beside worlds with arms they stand for scale. λ_min is estimated from the traces, median over "
+    "Upper bounds are proved for Protected LinUCB on the unit ball only, with probability 1 - δ, the "
+    "main one for M = R = ρ = 1; elsewhere, and over arms, they stand for scale. λ_min is estimated from the traces, median over "
     "runs. A bound above 2MT says nothing: nobody can lose more."
 )
 
@@ -60,7 +61,7 @@ def _bound_line(world: World, row: Row) -> Row:
     return {
         "world": f"{world.experiment}: {world.spec.title or world.spec.id}",
         "policy": row["policy"],
-        "proved here": "yes" if row["proved"] else "no: arms",
+        "proved here": "yes" if row["proved"] else "no",
         "λ_min": row["lambda_min"],
         "mean regret": row["mean"],
         "largest": row["largest"],
@@ -79,7 +80,7 @@ def _pair(pair: Pairs, png: bytes) -> str:
         lines[one.label]["exponent"] = slope(one.slope)
     bounds = {row["horizon"]: row for row in pair.rows()}
     for form in ("printed", "corrected"):
-        line = {f"T={horizon}": row[form] for horizon, row in bounds.items()}
+        line = {f"T={horizon}": row.get(form) for horizon, row in bounds.items()}
         lines[form] = {"policy": f"lower bound, {form}", **line, "exponent": "0.75"}
     caption = (
         f"The larger mean regret of the pair of instances, R={number(pair.noise)}, and what no "
@@ -100,14 +101,9 @@ def promises() -> str:
 
 def repeat(summary: Summary) -> str:
     """Machine, versions, seeds, commands, and the settings to the last knob."""
-    shipped = shipped_specs()
-    commands = []
-    for spec in summary.specs:
-        known = spec.name in shipped
-        words = f"sidestep reproduce {spec.name}" if known else f"sidestep run {spec.name}.toml"
-        flags = f" --runs {spec.runs} --horizon {spec.horizon} --seed {spec.seed}" if known else ""
-        commands.append(f"{words}{flags} --out DIR")
-    versions = sorted({words for world in summary.worlds for words in world.versions})
+    commands = [_command(spec) for spec in summary.specs]
+    found = sorted({words for world in summary.worlds for words in world.versions})
+    versions = [" ".join(f"{k} {v}" for k, v in json.loads(words).items()) for words in found]
     machine = f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores"
     lines = [
         f"Report built on {text(machine)}, Python {platform.python_version()}.",
@@ -122,6 +118,20 @@ def repeat(summary: Summary) -> str:
     settings = [
         (spec.name, spec.model_dump_json(indent=1, exclude_defaults=True)) for spec in summary.specs
     ]
-    specs = [folded(f"Settings of {name}", f"<pre>{text(json)}</pre>\n") for name, json in settings]
+    specs = [
+        folded(f"Settings of {name}", f"<pre>{text(knobs)}</pre>\n") for name, knobs in settings
+    ]
     title = "Machine, versions, seeds; how to repeat"
     return section(2, "repeat", title, items(lines), shell, *specs)
+
+
+def _command(spec: Spec) -> str:
+    """What plays an experiment again: a shipped one with what differs from it, or its own file."""
+    text_of = shipped_specs().get(spec.name)
+    if text_of is None:
+        return f"sidestep run {spec.name}.toml --out DIR"
+    shipped = parse_spec(text_of, spec.name)
+    names = [n for n in ("runs", "horizon", "seed") if getattr(spec, n) != getattr(shipped, n)]
+    flags = "".join(f" --{name} {getattr(spec, name)}" for name in names)
+    data = " --data FILE" if any("path" in world.knobs for world in spec.worlds) else ""
+    return f"sidestep reproduce {spec.name}{data}{flags} --out DIR"

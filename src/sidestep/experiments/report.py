@@ -171,6 +171,7 @@ def _experiment(
         f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n" if absent else "",
         extra,
         sections.failure_figure(worlds, pictures),
+        table(sections.across(summary, worlds), sections.ACROSS) if len(worlds) > 1 else "",
         folded("Policies and knobs", table(sections.policies(spec))),
     ]  # fmt: skip
     for group, members in groups.items():
@@ -187,7 +188,10 @@ def table_rows(folder: Path | str) -> list[dict[str, Any]]:
     path = Path(folder) / "tables" / MAIN_TABLE
     if not path.exists():
         raise InputError(f"{path}: there is no such file; `sidestep report {folder}` writes it")
-    return polars.read_csv(path, infer_schema_length=None).filter("shown").drop("shown").to_dicts()
+    words = ("experiment", "world", "policy", "entry", "label", "linear_rule")
+    types = dict.fromkeys(words, polars.String)
+    frame = polars.read_csv(path, schema_overrides=types, infer_schema_length=None)
+    return frame.filter("shown").drop("shown").to_dicts()
 
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -29,6 +29,8 @@ CAPTIONS = {
     "widths": "Half-width of the interval for the measured effect before it was measured.",
 }
 
+ACROSS = "Final regret, mean ± sd, and the share of runs that turned linear, by world."
+
 
 def title_of(group: str, worlds: Sequence[World]) -> str:
     """What a group of worlds is called."""
@@ -68,6 +70,18 @@ def glance(summary: Summary) -> list[Row]:
             row["its rank"] = f"{rank + 1} of {there.height}"
         rows.append(row | {"T": world.horizon})
     return rows
+
+
+def across(summary: Summary, worlds: Sequence[World]) -> list[Row]:
+    """One row a policy, one column a world."""
+    labels = {e.id: e.label or e.id for e in _spec(summary, worlds[0]).policies}
+    lines: dict[str, Row] = {entry: {"policy": label} for entry, label in labels.items()}
+    for world in worlds:
+        for row in _shown(summary, world).to_dicts():
+            stuck = f", {share(row['share_linear'])} linear" if row["share_linear"] else ""
+            cell = f"{number(row['mean'])} ± {number(row['sd'])}{stuck}"
+            lines[row["entry"]][world.spec.title or world.spec.id] = cell
+    return [line for line in lines.values() if len(line) > 1]
 
 
 def _shown(summary: Summary, world: World, which: str = "shown") -> polars.DataFrame:

@@ -97,7 +97,7 @@ def summarise(folder: Path | str) -> Summary:
             if world:
                 worlds.append(world)
     if not worlds:
-        raise InputError(f"{folder}: must hold traces/WORLD/POLICY/RUN.parquet, got none")
+        raise InputError(f"{folder}: must hold runs with the settings of its spec.json, got none")
     tables = {name: [row for world in worlds for row in world.rows[name]] for name in TABLES}
     frames = {
         name: polars.DataFrame(rows, infer_schema_length=None) for name, rows in tables.items()
