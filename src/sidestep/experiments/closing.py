@@ -14,8 +14,8 @@ from sidestep.experiments.traces import Row
 NEWLINE = "\n"
 UPPER = (
     "Upper bounds are proved for Protected LinUCB on the unit ball only, with probability 1 - δ, the "
-    "main one for M = R = ρ = 1; elsewhere, and over arms, they stand for scale. λ_min is estimated from the traces, median over "
-    "runs. A bound above 2MT says nothing: nobody can lose more."
+    "main one for M = R = rho = 1; elsewhere, and over arms, they stand for scale. λ_min is estimated "
+    "from the traces, median over runs. A bound above 2MT says nothing: nobody can lose more."
 )
 
 PROMISES = (
