@@ -25,7 +25,11 @@ test-slow: .venv/made       ## statistical claims over many runs
 bench: .venv/made           ## speed, as ratios in one process
 	$(BIN)/python benchmarks/ratios.py
 
+readme-figures: run         ## the two figures of the README, from the traces of `make run`
+	cp out/figures/synthetic-synthetic-regret.png docs/figures/synthetic.png
+	cp out/figures/synthetic-synthetic-r0.1-regret.png docs/figures/synthetic-r0.1.png
+
 docs: .venv/made            ## the pages are plain Markdown; this checks that their links and names exist
 	$(BIN)/pytest --quiet tests/test_docs.py
 
-.PHONY: run quick-start test check test-slow bench docs
+.PHONY: run quick-start readme-figures test check test-slow bench docs

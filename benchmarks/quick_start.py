@@ -1,4 +1,4 @@
-"""Run the quick start of the README and show what it prints: `make run`."""
+"""Run the quick start of the README and show what it prints: `make quick-start`."""
 
 import re
 import sys
