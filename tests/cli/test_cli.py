@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.full  # make test runs them, make check does not
+
 SPEC = """
 name = "mine"
 horizon = 80

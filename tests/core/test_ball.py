@@ -307,6 +307,7 @@ def test_the_ellipsoid_points_at_the_action_attain_its_value(noise):
         assert a @ (theta[0] - coefficients @ theta[1:]) == pytest.approx(value, abs=1e-7)
 
 
+@pytest.mark.full
 def test_two_hundred_random_climbs_do_not_find_better_in_late_states():
     rng = np.random.default_rng(11)
     short, loose = [], 0

@@ -295,6 +295,7 @@ def test_the_bound_adds_the_remainder_of_second_order(s):
         assert game.first_order()[1] == pytest.approx(rigorous(game.sets, game.arms), rel=1e-8)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("s", [1, 2, 3])
 @pytest.mark.parametrize(
     ("noise", "rounds"), [(0.001, 60), (0.03, 300), (0.1, 60), (0.1, 1000), (1.0, 5)]

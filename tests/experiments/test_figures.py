@@ -15,6 +15,8 @@ from sidestep.experiments.sheets import COLOURS, DPI, Drawing, Line, Panel, png_
 from sidestep.experiments.summary import Series
 from sidestep.policies.base import PHASES
 
+pytestmark = pytest.mark.full  # make test runs them, make check does not
+
 ROUNDS = np.arange(1.0, 201.0)
 
 

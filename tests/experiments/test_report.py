@@ -18,6 +18,8 @@ from sidestep.experiments.executors import Mapped
 from sidestep.experiments.sheets import Rendered
 from sidestep.experiments.summary import summarise
 
+pytestmark = pytest.mark.full  # make test runs them, make check does not
+
 T = np.arange(1, HORIZON + 1)
 GREEDY = {"id": "greedy", "policy": "epsilon-greedy", "grid": {"epsilon": [0.5, 1]}}
 
