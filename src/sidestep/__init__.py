@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sidestep.policies.oful import OFUL
     from sidestep.policies.protected_linucb import ProtectedLinUCB
     from sidestep.policies.round_robin import RoundRobinLinUCB
+    from sidestep.policies.thompson import DirectedThompson, ProtectedThompson
     from sidestep.policies.uniform import Uniform
 
 __all__ = [
@@ -29,10 +30,12 @@ __all__ = [
     "TARGET",
     "Arms",
     "Decision",
+    "DirectedThompson",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "Problem",
     "ProtectedLinUCB",
+    "ProtectedThompson",
     "Query",
     "RoundRobinLinUCB",
     "Trace",
@@ -64,6 +67,8 @@ _HOME = {
     "ExploreThenCommit": "policies.explore_commit",
     "OFUL": "policies.oful",
     "ProtectedLinUCB": "policies.protected_linucb",
+    "DirectedThompson": "policies.thompson",
+    "ProtectedThompson": "policies.thompson",
     "RoundRobinLinUCB": "policies.round_robin",
     "Uniform": "policies.uniform",
 }

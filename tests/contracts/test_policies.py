@@ -13,7 +13,7 @@ import pytest
 import sidestep as ss
 from sidestep import testing
 from sidestep.core.actions import UnitBall
-from sidestep.environments import FreshArms, Menus, synthetic
+from sidestep.environments import FreshArms, Menus, blind_spot, synthetic
 from sidestep.errors import CoreSetError
 from sidestep.policies.catalog import POLICIES, knobs_of
 
@@ -53,9 +53,12 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
     },
     "epsilon-greedy": {"epsilon": 2.0, "rho": 1.0, "explore_index": "protected"},
     "oful": {"rho": 1.0, "delta": 0.5, "radius": "printed"},
+    "protected-thompson": {"rho": 1.0},
+    "directed-thompson": {"rho": 1.0, "informative": 5.0, "share": 1e-6, "price": 0.01},
     "explore-then-commit": {"rounds": 50, "rho": 1.0},
     "uniform": {},
 }
+RARE = {"share", "price"}  # these bind only where no contender can tell
 ENDS_IN_AN_ERROR = {"max_core_set_rounds": CoreSetError}
 
 QUIET = {
@@ -125,6 +128,11 @@ def test_every_knob_changes_something(name, knob):
     if knob in ENDS_IN_AN_ERROR:
         with pytest.raises(ENDS_IN_AN_ERROR[knob], match=knob):
             testing.check_knob_matters(POLICIES[name], knob, value)
+    elif knob in RARE:
+        world = blind_spot()
+        one = ss.simulate(POLICIES[name](world.problem), world, 500, seed=1)
+        other = ss.simulate(POLICIES[name](world.problem, **{knob: value}), world, 500, seed=1)
+        assert (one.arm != other.arm).any()
     else:
         testing.check_knob_matters(POLICIES[name], knob, value)
 

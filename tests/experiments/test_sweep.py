@@ -178,6 +178,9 @@ def test_results_of_another_format_are_refused_with_a_sentence(spec, tmp_path):
         results.load_results(tmp_path)
     with pytest.raises(InputError, match="must hold traces"):
         results.load_results(tmp_path / "nothing")
+    (tmp_path / "spec.json").write_text("{}")
+    with pytest.raises(InputError, match="spec.json: must be a spec that sidestep wrote"):
+        results.read_specs(tmp_path)
 
 
 def die_once(folder):

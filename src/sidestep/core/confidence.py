@@ -40,13 +40,18 @@ def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     same theorem of Abbasi-Yadkori et al. gives before it is simplified; it is never wider for
     d >= 2, and for d = 1 only it is implied by the theorem.
     """
-    R, d = confidence.noise[index], evidence.centre.shape[1]
-    rho = confidence.rho[index]
+    d = evidence.centre.shape[1]
+    return _radius(confidence, d, evidence.counts[index], evidence.logdet[index], index)
+
+
+@kernel
+def _radius(confidence: Confidence, d: int, count: int, logdet: float, index: int) -> float:
+    R, rho = confidence.noise[index], confidence.rho[index]
     if confidence.form == PRINTED:
-        growth = 1.0 + evidence.counts[index] * confidence.action_bound**2 / rho
+        growth = 1.0 + count * confidence.action_bound**2 / rho
         spread = d * np.log(growth / confidence.delta)
     else:
-        spread = evidence.logdet[index] - 2.0 * np.log(confidence.delta)
+        spread = logdet - 2.0 * np.log(confidence.delta)
     return R * np.sqrt(spread) + np.sqrt(rho) * confidence.norm_bound
 
 
@@ -74,8 +79,10 @@ def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> El
 def widest(confidence: Confidence, evidence: Evidence, rows: IntArray, action: FloatArray) -> int:
     """Of the vectors in `rows` the one least understood along the action (Alg. 2, index)."""
     best, largest = rows[0], -1.0
+    d = action.size
     for row in rows:
-        here = width(confidence, evidence, row, action)
+        spread = np.sqrt(max(quadratic(evidence.inverse[row], action), 0.0))
+        here = spread * _radius(confidence, d, evidence.counts[row], evidence.logdet[row], row)
         if here > largest * (1.0 + 1e-10):  # ties: lowest index
             best, largest = row, here
     return best

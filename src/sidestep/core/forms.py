@@ -10,7 +10,7 @@ import numpy as np
 
 from sidestep.core.compiled import kernel
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import add, apply, dot
+from sidestep.core.geometry import add, apply, copied, dot
 from sidestep.core.problem import FloatArray, IntArray
 
 PRECISION, COVARIANCE = 0, 1  # which quadratic form of an arm is kept: |a|_V^2 or |a|_{V^-1}^2
@@ -50,42 +50,67 @@ def arm_of(menu: Menu, arm: int) -> FloatArray:
 @kernel
 def scores(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Inner product of every arm with one vector, into `out` (K,)."""
-    out[:] = 0.0
+    for k in range(out.size):
+        out[k] = 0.0
     for j in range(vector.size):
-        add(out, vector[j], columns[j])
+        weight = vector[j]
+        for k in range(out.size):
+            out[k] += weight * columns[j, k]
 
 
 @kernel
 def squares(columns: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
     """Squared norm of every arm in the metric of a symmetric matrix, into `out` (K,)."""
     K = out.size
-    room = np.empty(min(BLOCK, K))
+    if K <= BLOCK:
+        _squares(columns, matrix, out)
+        return
+    room = np.empty((matrix.shape[0], BLOCK))
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
-        square, inner = out[start:stop], room[: stop - start]
-        square[:] = 0.0
-        for j in range(matrix.shape[0]):
-            column = columns[j][start:stop]
-            for k in range(inner.size):
-                inner[k] = matrix[j, j] * column[k]
-            for m in range(j):
-                add(inner, 2.0 * matrix[j, m], columns[m][start:stop])
-            for k in range(inner.size):
-                square[k] += inner[k] * column[k]
+        for j in range(room.shape[0]):
+            copied(columns[j][start:stop], room[j])
+        _squares(room, matrix, out[start:stop])
+
+
+@kernel
+def _squares(columns: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
+    """The same for a block of arms; two entries of a row of the matrix in one pass."""
+    for k in range(out.size):
+        out[k] = 0.0
+    for j in range(matrix.shape[0]):
+        diagonal = matrix[j, j]
+        for m in range(0, j, 2):
+            one = 2.0 * matrix[j, m]
+            other = diagonal if m + 1 == j else 2.0 * matrix[j, m + 1]
+            for k in range(out.size):
+                out[k] += (one * columns[m, k] + other * columns[m + 1, k]) * columns[j, k]
+        if j % 2 == 0:
+            for k in range(out.size):
+                out[k] += diagonal * columns[j, k] * columns[j, k]
 
 
 @kernel
 def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: int) -> None:
     """Compute the row of one vector, unless it is there."""
-    if forms.filled[index]:
-        return
-    forms.filled[index] = 1
-    scores(menu.columns, evidence.centre[index], forms.linear[index])
-    if forms.metric == PRECISION:
-        squares(menu.columns, evidence.gram[index], forms.square[index])
-        add(forms.square[index], rho[index], menu.squared)
-    else:
-        squares(menu.columns, evidence.inverse[index], forms.square[index])
+    fill_rows(forms, evidence, rho, menu, np.full(1, index))
+
+
+@kernel
+def fill_rows(
+    forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, rows: IntArray
+) -> None:
+    """The same for several vectors, in one call: to hand over the evidence has its price."""
+    for index in rows:
+        if forms.filled[index]:
+            continue
+        forms.filled[index] = 1
+        scores(menu.columns, evidence.centre[index], forms.linear[index])
+        if forms.metric == PRECISION:
+            squares(menu.columns, evidence.gram[index], forms.square[index])
+            add(forms.square[index], rho[index], menu.squared)
+        else:
+            squares(menu.columns, evidence.inverse[index], forms.square[index])
 
 
 @kernel

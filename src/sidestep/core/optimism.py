@@ -20,8 +20,8 @@ import numpy as np
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, fill
-from sidestep.core.geometry import DEPENDENT, add, dot
+from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, fill_rows
+from sidestep.core.geometry import DEPENDENT, add, copied, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.sensitivity import first_order_values
 
@@ -56,8 +56,6 @@ def optimistic_values(
     rows: IntArray,
 ) -> FloatArray:
     """Value of every arm under a surrogate; rows = 0 and the core set; (K,)."""
-    if rows.size > evidence.centre.shape[1]:
-        return np.zeros(menu.squared.size)  # s = d: nothing is left, every reward is zero
     return _values(surrogate.first_order, surrogate.code, confidence, evidence, menu, forms, rows)
 
 
@@ -71,6 +69,8 @@ def _values(
     forms: Forms,
     rows: IntArray,
 ) -> FloatArray:
+    if rows.size > evidence.centre.shape[1]:
+        return np.zeros(menu.squared.size)  # s = d: nothing is left, every reward is zero
     if first_order is None:
         return _surrogate_values(code, confidence, evidence, menu, forms, rows)
     return first_order_values(confidence, evidence, menu, rows)[0]
@@ -88,20 +88,20 @@ def _surrogate_values(
     """Value of every arm at the point of its confidence sets that the appendix moves to; (K,)."""
     values = np.empty(menu.squared.size)
     radii = np.empty(rows.size)
+    fill_rows(forms, evidence, confidence.rho, menu, rows)
     for row in range(rows.size):
-        fill(forms, evidence, confidence.rho, menu, rows[row])
         radii[row] = radius(confidence, evidence, rows[row])
     if code == ELLIPSOID:
         _along_inverse(evidence, radii, menu, forms, rows, values)
     else:
-        _along_action(code == PRINTED, evidence, radii, menu, forms, rows, values)
+        _along_action(code == PRINTED, evidence.centre, radii, menu, forms, rows, values)
     return values
 
 
 @kernel
 def _along_action(
     printed: bool,
-    evidence: Evidence,
+    centre: FloatArray,
     radii: FloatArray,
     menu: Menu,
     forms: Forms,
@@ -113,81 +113,70 @@ def _along_action(
     products = np.empty((n, n))
     for i in range(n):
         for j in range(n):
-            products[i, j] = dot(evidence.centre[rows[i]], evidence.centre[rows[j]])
+            products[i, j] = dot(centre[rows[i]], centre[rows[j]])
     room = min(BLOCK, K)
-    shift, moved, gram = np.empty((n, room)), np.empty((n, room)), np.empty((n, n, room))
+    length, gram, space = np.empty(room), np.empty((n, n, room)), np.empty((4, n, room))
+    linear, square, shift, moved = space[0], space[1], space[2], space[3]
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
-        length = menu.squared[start:stop]
+        copied(menu.squared[start:stop], length)
         for i in range(n):
-            linear = forms.linear[rows[i]][start:stop]
-            square = forms.square[rows[i]][start:stop]
-            if i == 0:
-                _towards(radii[i], length, linear, square, shift[i], moved[i])
-            else:
-                _apart(printed, radii[i], length, linear, square, shift[i], moved[i])
-            for j in range(i + 1):
-                # <c_i + s_i a, c_j + s_j a>, with <a, theta_j> in moved[j]
-                _products_along(products[i, j], shift[i], moved[j], shift[j], linear, gram[i, j])
+            copied(forms.linear[rows[i]][start:stop], linear[i])
+            copied(forms.square[rows[i]][start:stop], square[i])
+        _shifts(printed, radii, length, linear, square, shift, moved, stop - start)
+        _grams(products, linear, shift, moved, gram, stop - start)
         _project(gram, moved, n, values[start:stop])
 
 
 @kernel
-def _products_along(
-    centres: float,
-    shift: FloatArray,
-    other_moved: FloatArray,
-    other_shift: FloatArray,
-    linear: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Inner products of two vectors that moved along a, for a block of arms."""
-    for k in range(linear.size):
-        out[k] = centres + shift[k] * other_moved[k] + other_shift[k] * linear[k]
-
-
-@kernel
-def _towards(
-    reach: float,
-    length: FloatArray,
-    linear: FloatArray,
-    square: FloatArray,
-    shift: FloatArray,
-    moved: FloatArray,
-) -> None:
-    """How far the appendix moves the target along a, and <a, theta_0> after the move."""
-    for k in range(length.size):
-        step = reach / np.sqrt(square[k]) if square[k] > 0.0 else 0.0
-        shift[k] = step
-        moved[k] = linear[k] + step * length[k]
-
-
-@kernel
-def _apart(
+def _shifts(
     printed: bool,
-    reach: float,
+    radii: FloatArray,
     length: FloatArray,
     linear: FloatArray,
     square: FloatArray,
     shift: FloatArray,
     moved: FloatArray,
+    size: int,
 ) -> None:
-    """How far a protected estimate moves along a to be orthogonal to it, and <a, theta_i> then.
+    """How far the appendix moves the target towards a and protected estimates off it.
 
-    Deviation from the paper: it moves by -clip(<a, c> / w, -1, 1) steps, not +. The printed sign
-    doubles <a, c>, the proof needs it to vanish; and w is radius |a|^2 / |a|_V, where print has
-    |a| for |a|^2 (the same for unit arms only). In closed form: the shift -<a, c> / |a|^2 that
-    makes them orthogonal, or as far towards it as the set allows.
+    Deviation from the paper: a protected estimate moves by -clip(<a, c> / w, -1, 1) steps, not +. The
+    printed sign doubles <a, c>, the proof needs it to vanish; and w is radius |a|^2 / |a|_V, where
+    print has |a| for |a|^2 (the same for unit arms only). In closed form: the shift -<a, c> / |a|^2
+    that makes them orthogonal, or as far towards it as the set allows.
     """
-    for k in range(length.size):
-        step = reach / np.sqrt(square[k]) if square[k] > 0.0 else 0.0
-        if printed:
-            across = np.sqrt(length[k])
-            full = linear[k] / across if across > 0.0 else 0.0
-        else:
-            full = -linear[k] / length[k] if length[k] > 0.0 else 0.0
-        shift[k] = min(step, max(-step, full))
-        moved[k] = linear[k] + shift[k] * length[k]
+    for i in range(radii.size):
+        reach = radii[i]
+        for k in range(size):
+            shift[i, k] = reach / np.sqrt(square[i, k]) if square[i, k] > 0.0 else 0.0
+        if i > 0 and printed:
+            for k in range(size):
+                full = linear[i, k] / np.sqrt(length[k]) if length[k] > 0.0 else 0.0
+                shift[i, k] = min(shift[i, k], max(-shift[i, k], full))
+        elif i > 0:
+            for k in range(size):
+                full = -linear[i, k] / length[k] if length[k] > 0.0 else 0.0
+                shift[i, k] = min(shift[i, k], max(-shift[i, k], full))
+        for k in range(size):
+            moved[i, k] = linear[i, k] + shift[i, k] * length[k]
+
+
+@kernel
+def _grams(
+    products: FloatArray,
+    linear: FloatArray,
+    shift: FloatArray,
+    moved: FloatArray,
+    gram: FloatArray,
+    size: int,
+) -> None:
+    """<c_i + s_i a, c_j + s_j a> for a block of arms, with <a, theta_j> in moved[j]."""
+    for i in range(linear.shape[0]):
+        for j in range(i + 1):
+            centres = products[i, j]
+            for k in range(size):
+                gram[i, j, k] = centres + shift[i, k] * moved[j, k] + shift[j, k] * linear[i, k]
 
 
 @kernel
@@ -255,40 +244,31 @@ def _products(left: FloatArray, right: FloatArray, size: int, out: FloatArray) -
 
 @kernel
 def _project(gram: FloatArray, moved: FloatArray, n: int, out: FloatArray) -> None:
-    """<a, Proj_perp theta_0> for a block of arms, by Cholesky on the Gram matrix, in place.
+    """<a, Proj_perp theta_0> for a block of arms, by elimination in the Gram matrix, in place.
 
     Row 0 is the target; its column of `gram` and `moved` are the two right-hand sides. A
     protected vector that depends on those before it is passed over.
     """
     size = out.size
-    target = moved[0]
     for k in range(size):
-        out[k] = target[k]
-    whole = np.empty(size)
+        out[k] = moved[0, k]
+    space = np.empty((2, size))
+    share, whole = space[0], space[1]
     for j in range(1, n):
-        pivot, left, right = gram[j, j], moved[j], gram[j, 0]
         for k in range(size):
-            whole[k] = pivot[k]
+            whole[k] = gram[j, j, k]
         for m in range(1, j):
-            _subtract(gram[j, m], gram[j, m], size, pivot)
-            _subtract(gram[j, m], moved[m], size, left)
-            _subtract(gram[j, m], gram[m, 0], size, right)
-        for k in range(size):
-            scale = 1.0 / np.sqrt(pivot[k]) if pivot[k] > DEPENDENT * whole[k] else 0.0
-            pivot[k] = scale
-            left[k] *= scale
-            right[k] *= scale
-        _subtract(left, right, size, out)
-        for i in range(j + 1, n):
-            below = gram[i, j]
-            for m in range(1, j):
-                _subtract(gram[i, m], gram[j, m], size, below)
             for k in range(size):
-                below[k] *= pivot[k]
-
-
-@kernel
-def _subtract(left: FloatArray, right: FloatArray, size: int, out: FloatArray) -> None:
-    """Out -= left * right for a block of arms."""
-    for k in range(size):
-        out[k] -= left[k] * right[k]
+                share[k] = gram[j, m, k] * gram[m, m, k]  # of row m, which is eliminated
+            for k in range(size):
+                gram[j, j, k] -= share[k] * gram[j, m, k]
+                moved[j, k] -= share[k] * moved[m, k]
+                gram[j, 0, k] -= share[k] * gram[m, 0, k]
+            for i in range(j + 1, n):
+                for k in range(size):
+                    gram[i, j, k] -= share[k] * gram[i, m, k]
+        for k in range(size):
+            pivot = gram[j, j, k]  # squares: below 1e-6 of its length a vector counts as dependent
+            gram[j, j, k] = 1.0 / pivot if pivot > DEPENDENT * whole[k] else 0.0
+        for k in range(size):
+            out[k] -= moved[j, k] * gram[j, 0, k] * gram[j, j, k]

@@ -89,11 +89,12 @@ def read_notes(path: Path) -> dict[str, Any]:
     """What the file of a run says about itself."""
     try:
         notes = json.loads(polars.read_parquet_metadata(path)[KEY])
-    except (KeyError, ValueError, OSError, polars.exceptions.PolarsError) as error:
+        found = notes["format"]
+    except (KeyError, TypeError, ValueError, OSError, polars.exceptions.PolarsError) as error:
         raise InputError(f"{path}: must be a run that sidestep wrote ({error})") from error
-    if notes["format"] != FORMAT:
+    if found != FORMAT:
         raise InputError(
-            f"{path}: must have format {FORMAT}, got {notes['format']!r}; it was written by sidestep "
+            f"{path}: must have format {FORMAT}, got {found!r}; it was written by sidestep "
             f"{notes.get('versions', {}).get('sidestep', 'unknown')}"
         )
     return dict(notes)
@@ -121,7 +122,15 @@ def read_specs(folder: Path) -> list[Spec]:
     files = sorted(folder.glob("*/spec.json")) or sorted(folder.glob("spec.json"))
     if not files:
         raise InputError(f"{folder}: must be a results folder of sidestep, got no spec.json in it")
-    return [Spec.model_validate_json(file.read_text(encoding="utf-8")) for file in files]
+    return [_read_spec(file) for file in files]
+
+
+def _read_spec(file: Path) -> Spec:
+    try:
+        return Spec.model_validate_json(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise InputError(f"{file}: must be a spec that sidestep wrote ({first})") from error
 
 
 def load_results(folder: Path | str) -> polars.DataFrame:

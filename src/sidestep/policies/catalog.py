@@ -13,6 +13,7 @@ from sidestep.policies.explore_commit import ExploreThenCommit
 from sidestep.policies.oful import OFUL
 from sidestep.policies.protected_linucb import ProtectedLinUCB
 from sidestep.policies.round_robin import RoundRobinLinUCB
+from sidestep.policies.thompson import DirectedThompson, ProtectedThompson
 from sidestep.policies.uniform import Uniform
 
 POLICIES: dict[str, type] = {
@@ -20,6 +21,8 @@ POLICIES: dict[str, type] = {
     "round-robin-linucb": RoundRobinLinUCB,
     "epsilon-greedy": EpsilonGreedy,
     "oful": OFUL,
+    "protected-thompson": ProtectedThompson,
+    "directed-thompson": DirectedThompson,
     "explore-then-commit": ExploreThenCommit,
     "uniform": Uniform,
 }
