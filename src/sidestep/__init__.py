@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from sidestep.core import theory
     from sidestep.core.actions import Arms, UnitBall
     from sidestep.core.problem import TARGET, Problem, Query
+    from sidestep.core.solids import Box, Ellipsoid, Simplex
     from sidestep.experiments.record import Trace
     from sidestep.experiments.results import load_results
     from sidestep.experiments.simulate import simulate, simulate_many
     from sidestep.policies.base import Decision
+    from sidestep.policies.batches import ask_batch, ask_panel, tell_all
     from sidestep.policies.epsilon_greedy import EpsilonGreedy
     from sidestep.policies.explore_commit import ExploreThenCommit
     from sidestep.policies.oful import OFUL
     from sidestep.policies.protected_linucb import ProtectedLinUCB
+    from sidestep.policies.recommend import Recommendation, intervals, recommend
     from sidestep.policies.round_robin import RoundRobinLinUCB
     from sidestep.policies.thompson import DirectedThompson, ProtectedThompson
     from sidestep.policies.uniform import Uniform
@@ -29,25 +32,34 @@ __all__ = [
     "OFUL",
     "TARGET",
     "Arms",
+    "Box",
     "Decision",
     "DirectedThompson",
+    "Ellipsoid",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "Problem",
     "ProtectedLinUCB",
     "ProtectedThompson",
     "Query",
+    "Recommendation",
     "RoundRobinLinUCB",
+    "Simplex",
     "Trace",
     "Uniform",
     "UnitBall",
     "__version__",
+    "ask_batch",
+    "ask_panel",
     "environments",
     "errors",
+    "intervals",
     "load_results",
     "policies",
+    "recommend",
     "simulate",
     "simulate_many",
+    "tell_all",
     "testing",
     "theory",
 ]
@@ -58,15 +70,24 @@ _HOME = {
     "TARGET": "core.problem",
     "Problem": "core.problem",
     "Query": "core.problem",
+    "Box": "core.solids",
+    "Ellipsoid": "core.solids",
+    "Simplex": "core.solids",
     "Trace": "experiments.record",
     "load_results": "experiments.results",
     "simulate": "experiments.simulate",
     "simulate_many": "experiments.simulate",
     "Decision": "policies.base",
+    "ask_batch": "policies.batches",
+    "ask_panel": "policies.batches",
+    "tell_all": "policies.batches",
     "EpsilonGreedy": "policies.epsilon_greedy",
     "ExploreThenCommit": "policies.explore_commit",
     "OFUL": "policies.oful",
     "ProtectedLinUCB": "policies.protected_linucb",
+    "Recommendation": "policies.recommend",
+    "intervals": "policies.recommend",
+    "recommend": "policies.recommend",
     "DirectedThompson": "policies.thompson",
     "ProtectedThompson": "policies.thompson",
     "RoundRobinLinUCB": "policies.round_robin",

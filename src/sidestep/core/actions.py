@@ -1,31 +1,15 @@
-"""What may be played in a round: the unit ball (Assumption 3.1) or a finite set of arms."""
+"""What may be played in a round: finitely many arms, or a solid (Assumption 3.1: the unit ball)."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
-from sidestep.core.problem import SLACK, FloatArray, Problem, as_numbers, whole
+from sidestep.core.problem import SLACK, FloatArray, IntArray, Problem, as_numbers
+from sidestep.core.solids import SOLIDS, Solid, UnitBall
 from sidestep.errors import InputError
 
-
-@dataclass(frozen=True, slots=True)
-class UnitBall:
-    """Every vector of length at most one; the paper's action set."""
-
-    dim: int  # d
-
-    def __post_init__(self) -> None:
-        whole("dim", self.dim, low=1)
-
-    @property
-    def longest(self) -> float:
-        """Length of the longest action."""
-        return 1.0
-
-    def contains(self, action: FloatArray) -> bool:
-        """Whether the action may be played, up to rounding."""
-        return bool(action.shape == (self.dim,) and np.linalg.norm(action) <= 1 + SLACK)
+__all__ = ["Actions", "Arms", "UnitBall", "checked_actions", "name_directions", "unreached"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +17,7 @@ class Arms:
     """Finitely many actions, one a row. The rows are copied and cannot be written to."""
 
     vectors: FloatArray  # (K, d)
+    rows: IntArray | None = None  # what a caller calls these arms; None: 0..K-1
     columns: FloatArray = field(init=False, repr=False)  # (d, K): arms innermost, for kernels
     squared: FloatArray = field(init=False, repr=False)  # (K,): |a|^2
     longest: float = field(init=False, repr=False)
@@ -49,6 +34,10 @@ class Arms:
         if not np.isfinite(longest):
             row = int(np.flatnonzero(~np.isfinite(squared))[0])
             raise InputError(f"arms must be finite numbers, got {vectors[row]} in row {row}")
+        if self.rows is not None and np.shape(self.rows) != (len(vectors),):
+            raise InputError(
+                f"rows must be {len(vectors)} numbers, got shape {np.shape(self.rows)}"
+            )
         vectors.setflags(write=False)
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "columns", columns)
@@ -63,21 +52,39 @@ class Arms:
     def __len__(self) -> int:
         return int(self.vectors.shape[0])
 
-    def __reduce__(self) -> tuple[type["Arms"], tuple[FloatArray]]:
-        return Arms, (self.vectors,)
+    def __reduce__(self) -> tuple[type["Arms"], tuple[FloatArray, IntArray | None]]:
+        return Arms, (self.vectors, self.rows)
+
+    def only(self, allowed: object) -> "Arms":
+        """The arms that a mask allows in this round; decisions go on naming them as before."""
+        mask = np.asarray(allowed)
+        if mask.shape != (len(self),) or mask.dtype != bool:
+            raise InputError(
+                f"allowed must be {len(self)} truth values, one per arm, "
+                f"got {mask.dtype} of shape {mask.shape}"
+            )
+        if not mask.any():
+            raise InputError("allowed must leave at least one arm, got none")
+        rows = np.flatnonzero(mask) if self.rows is None else np.asarray(self.rows)[mask]
+        return Arms(self.vectors[mask], rows)
+
+    def row(self, arm: int) -> int:
+        """What the caller calls an arm."""
+        return arm if self.rows is None else int(self.rows[arm])
 
     def contains(self, action: FloatArray) -> bool:
         """Whether the action is one of the rows."""
         return bool((self.vectors == action).all(axis=1).any())
 
 
-Actions: TypeAlias = UnitBall | Arms
+Actions: TypeAlias = Solid | Arms
 
 
 def checked_actions(problem: Problem, actions: Actions) -> Actions:
     """The actions, or one sentence that says why this problem cannot be played on them."""
-    if not isinstance(actions, (UnitBall, Arms)):
-        raise InputError(f"actions must be Arms or UnitBall, got {type(actions).__name__}")
+    if not isinstance(actions, (Arms, *SOLIDS)):
+        words = ", ".join(kind.__name__ for kind in SOLIDS)
+        raise InputError(f"actions must be Arms, {words}, got {type(actions).__name__}")
     if actions.dim != problem.dim:
         raise InputError(f"actions must have dimension {problem.dim}, got {actions.dim}")
     if actions.longest > problem.action_bound * (1 + SLACK):

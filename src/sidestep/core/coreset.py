@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.compiled import kernel
+from sidestep.core.confidence import Ellipsoids
 from sidestep.core.estimator import Evidence
 from sidestep.core.geometry import dot, total
 from sidestep.core.problem import FloatArray, IntArray
@@ -195,6 +196,35 @@ def _tail(m: int, x: float) -> float:
 def _log_binomial(n: int, k: int) -> float:
     """Log of n over k."""
     return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
+
+
+def certified_rows(rule: CoreSetRule, sets: Ellipsoids) -> IntArray | None:
+    """A core set that confidence sets of all vectors certify, however they were measured; else None.
+
+    With every theta_i in its set, the protected estimates are off by at most e = sqrt(sum_i r_i^2
+    lambda_max(V_i^-1)) in operator norm, whatever the design; then as in the rules above.
+    """
+    centre, spread = sets.centre[1:], np.linalg.eigvalsh(sets.inverse[1:])[:, -1]
+    error = float(np.sqrt((sets.radius[1:] ** 2 * spread).sum()))
+    size, least = rule.size, rule.factor * error
+    if rule.kind in (EIGENVALUE, RESOLUTION):
+        root = math.sqrt(rule.threshold) if rule.kind == EIGENVALUE else rule.threshold
+        if error > root * (0.5 * (1 - 1 / math.sqrt(3)) if rule.kind == EIGENVALUE else 0.5):
+            return None
+        least = 0.5 * root if rule.kind == EIGENVALUE else error
+        size = int((np.linalg.svd(centre, compute_uv=False) > least).sum())
+    if size == 0:
+        return None
+    found = best_subset(centre, size)
+    return np.asarray(found.rows) if math.sqrt(max(found.eigenvalue, 0.0)) >= least else None
+
+
+def next_check(count: int) -> int:
+    """The first number above `count` of the schedule 1, 2, 3, ..., each about 1.1 times the last."""
+    at = 1
+    while at <= count:
+        at = (11 * at + 9) // 10
+    return at
 
 
 @kernel

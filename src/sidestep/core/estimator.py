@@ -7,9 +7,16 @@ V_i       gram + rho I     (L+1, d, d)   sum of a a'; `gram_low` is what roundin
 theta_i   centre           (L+1, d)      the estimate
 V_i^-1    inverse          (L+1, d, d)
           logdet           (L+1,)        log det V_i - d log rho
+          weight           (L+1,)        measurements remembered: T_i where nothing is forgotten
+          misfit           (L+1,)        least sum of squares |x - A theta|^2 + rho |theta|^2
+          keep             (1,)          share of every sum that a round leaves of it; 1: all of it
+          last, streak     (d,), (1,)    the last action, and how many times in a row it was played
 
-The sums are the truth. The last three are functions of them, kept because a round then costs
-d^2 instead of d^3; every REFACTOR measurements of a vector they are computed from the sums anew.
+The sums are the truth. Centre, inverse and logdet are functions of them, kept because a round then
+costs d^2 instead of d^3; every REFACTOR measurements of a vector they are computed from the sums anew.
+
+With keep < 1 the sums fade and the prior rho I does not: along directions that are not played V falls
+back to rho I and never below, so nothing blows up there.
 """
 
 from typing import NamedTuple
@@ -41,10 +48,15 @@ class Evidence(NamedTuple):
     centre: FloatArray
     inverse: FloatArray
     logdet: FloatArray
+    weight: FloatArray
+    misfit: FloatArray
+    keep: FloatArray
+    last: FloatArray
+    streak: IntArray
 
 
 @kernel
-def no_evidence(rho: FloatArray, dim: int) -> Evidence:
+def no_evidence(rho: FloatArray, dim: int, keep: float = 1.0) -> Evidence:
     """Evidence before the first round; rho (L+1,)."""
     n = rho.size
     inverse = np.zeros((n, dim, dim))
@@ -60,6 +72,11 @@ def no_evidence(rho: FloatArray, dim: int) -> Evidence:
         np.zeros((n, dim)),
         inverse,
         np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.full(1, keep),
+        np.zeros(dim),
+        np.zeros(1, np.int64),
     )
 
 
@@ -75,6 +92,11 @@ def copy_evidence(evidence: Evidence) -> Evidence:
         evidence.centre.copy(),
         evidence.inverse.copy(),
         evidence.logdet.copy(),
+        evidence.weight.copy(),
+        evidence.misfit.copy(),
+        evidence.keep.copy(),
+        evidence.last.copy(),
+        evidence.streak.copy(),
     )
 
 
@@ -83,9 +105,16 @@ def absorb(
     evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
 ) -> None:
     """Add one measurement to the evidence, in place; `absorbed` is the pure face of it."""
+    if evidence.keep[0] < 1.0:
+        _fade(evidence, rho)
+    _count(evidence, action, index)
     gram, gram_low = evidence.gram[index], evidence.gram_low[index]
     moment, moment_low = evidence.moment[index], evidence.moment_low[index]
     centre, inverse = evidence.centre[index], evidence.inverse[index]
+    gain = apply(inverse, action)
+    growth = dot(action, gain)
+    surprise = (feedback - dot(action, centre)) / (1.0 + growth)
+    evidence.misfit[index] += surprise**2 * (1.0 + growth)
     d = action.size
     for j in range(d):
         for k in range(d):
@@ -95,18 +124,42 @@ def absorb(
         term = action[j] * feedback
         moment_low[j] += _rounding(moment[j], term)
         moment[j] += term
-    evidence.counts[index] += 1
     if evidence.counts[index] % REFACTOR == 0:
         refactor(evidence, rho, index)
         return
-    gain = apply(inverse, action)
-    growth = dot(action, gain)
-    surprise = (feedback - dot(action, centre)) / (1.0 + growth)
     for j in range(d):
         centre[j] += gain[j] * surprise
         for k in range(d):
             inverse[j, k] -= gain[j] * gain[k] / (1.0 + growth)
     evidence.logdet[index] += np.log1p(growth)
+
+
+@kernel
+def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
+    """One more measurement of a vector, and whether it is the last action once more."""
+    evidence.counts[index] += 1
+    evidence.weight[index] += 1.0
+    same = evidence.streak[0] > 0
+    for j in range(action.size):
+        same = same and action[j] == evidence.last[j]
+        evidence.last[j] = action[j]
+    evidence.streak[0] = evidence.streak[0] + 1 if same else 1
+
+
+@kernel
+def _fade(evidence: Evidence, rho: FloatArray) -> None:
+    """Let every sum fade by a round, and compute what follows from them anew."""
+    keep, d = evidence.keep[0], evidence.centre.shape[1]
+    for i in range(rho.size):
+        evidence.weight[i] *= keep
+        evidence.misfit[i] *= keep
+        for j in range(d):
+            evidence.moment[i, j] *= keep
+            evidence.moment_low[i, j] *= keep
+            for k in range(d):
+                evidence.gram[i, j, k] *= keep
+                evidence.gram_low[i, j, k] *= keep
+        refactor(evidence, rho, i)
 
 
 @kernel
@@ -210,6 +263,8 @@ def clear(evidence: Evidence, rho: FloatArray) -> None:
     for i in range(rho.size):
         evidence.counts[i] = 0
         evidence.logdet[i] = 0.0
+        evidence.weight[i] = 0.0
+        evidence.misfit[i] = 0.0
         for j in range(d):
             evidence.moment[i, j] = 0.0
             evidence.moment_low[i, j] = 0.0

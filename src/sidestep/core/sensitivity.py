@@ -55,6 +55,27 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
 
 
 @kernel
+def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
+    """The same with rows that count more or less; weights (L+1,).
+
+    At rank s the span of the rows does not change with their lengths. Off it the rows that are better
+    known should decide: scaled by one over their spread they do, and the singular vectors of the scaled
+    rows span the subspace closest to them all.
+    """
+    L, d = vectors.shape[0] - 1, vectors.shape[1]
+    scaled_rows = np.empty((L + 1, d))
+    for i in range(L + 1):
+        for k in range(d):
+            scaled_rows[i, k] = vectors[i, k] * (weights[i] if i > 0 else 1.0)
+    view = frame(scaled_rows, rank)
+    for i in range(L):
+        view.coefficients[i] *= weights[i + 1]
+        for k in range(d):
+            view.dual[i, k] *= weights[i + 1]
+    return view
+
+
+@kernel
 def gradient(view: Frame, action: FloatArray) -> FloatArray:
     """Derivative of the reward of an action in every vector: p, then -(x_i p + y_i t); (L+1, d)."""
     L, d = view.dual.shape

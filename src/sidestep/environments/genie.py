@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Actions, UnitBall
+from sidestep.core.actions import Actions, Arms
 from sidestep.core.problem import TARGET, Problem, Query
+from sidestep.core.solids import farthest
 from sidestep.environments.instance import Instance
 from sidestep.policies.base import Decision
 
@@ -31,12 +32,13 @@ class Genie:
     ) -> Decision:
         """The action with the largest reward; of several, the lowest row."""
         best = self.instance.best_reward(actions)
-        if isinstance(actions, UnitBall):
+        if not isinstance(actions, Arms):
+            rest = self.instance.truth.theta_perp
             axis = np.eye(actions.dim)[0]
-            action = self.instance.theta_perp / best if best > 0 else axis
+            action = farthest(actions.body, rest if rest.any() else axis)
             return Decision(Query(action, TARGET), "play", best)
         arm = int(np.argmax(actions.vectors @ self.instance.theta_perp >= best - 1e-10 * abs(best)))
-        return Decision(Query(actions.vectors[arm], TARGET), "play", best, arm)
+        return Decision(Query(actions.vectors[arm], TARGET), "play", best, actions.row(arm))
 
     def tell(self, state: None, query: Query, feedback: float) -> None:
         """Nothing to learn."""

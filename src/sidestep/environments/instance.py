@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Actions, Arms, UnitBall
+from sidestep.core.actions import Actions, Arms
 from sidestep.core.compiled import kernel
 from sidestep.core.forms import scores
 from sidestep.core.geometry import dot, orthonormal, project_off
 from sidestep.core.problem import SLACK, FloatArray, Problem, Query, checked_query
+from sidestep.core.solids import SOLIDS, Body, farthest
 from sidestep.environments.sources import ActionSource, FreshArms, Menus, arm_sets
 from sidestep.errors import InputError
 
@@ -52,9 +53,10 @@ class Instance:
     def __post_init__(self) -> None:
         theta = np.array(self.theta, dtype=float, ndmin=2)
         _check_vectors(theta, self.norm_bound)
-        if not isinstance(self.actions, (UnitBall, Arms, FreshArms, Menus)):
+        if not isinstance(self.actions, (*SOLIDS, Arms, FreshArms, Menus)):
+            words = ", ".join(kind.__name__ for kind in SOLIDS)
             raise InputError(
-                "actions must be UnitBall, Arms, FreshArms or Menus, "
+                f"actions must be {words}, Arms, FreshArms or Menus, "
                 f"got {type(self.actions).__name__}"
             )
         if self.actions.dim != theta.shape[1]:
@@ -99,8 +101,8 @@ class Instance:
 
     def best_reward(self, actions: Actions) -> float:
         """What the genie earns in a round with these actions."""
-        if isinstance(actions, UnitBall):
-            return float(np.sqrt(dot(self.truth.theta_perp, self.truth.theta_perp)))
+        if not isinstance(actions, Arms):
+            return float(best_in(actions.body, self.truth.theta_perp))
         return float(best_of(actions.columns, len(actions), self.truth.theta_perp))
 
     def regret(self, query: Query, actions: Actions) -> float:
@@ -132,6 +134,14 @@ def best_of(columns: FloatArray, n_arms: int, theta_perp: FloatArray) -> float:
     for k in range(n_arms):
         best = max(best, rewards[k])
     return best
+
+
+@kernel
+def best_in(body: Body, theta_perp: FloatArray) -> float:
+    """Largest reward in a solid."""
+    if dot(theta_perp, theta_perp) == 0.0:
+        return 0.0
+    return dot(farthest(body, theta_perp), theta_perp)
 
 
 def not_a_coin(came: str) -> str:

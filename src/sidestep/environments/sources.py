@@ -7,9 +7,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Actions, Arms, UnitBall
+from sidestep.core.actions import Actions, Arms
 from sidestep.core.compiled import kernel
 from sidestep.core.problem import FloatArray, IntArray, whole
+from sidestep.core.solids import Solid
 from sidestep.errors import InputError
 
 
@@ -74,9 +75,9 @@ class Menus:
         return self.menus  # type: ignore[return-value]
 
 
-ActionSource: TypeAlias = UnitBall | Arms | FreshArms | Menus
+ActionSource: TypeAlias = Solid | Arms | FreshArms | Menus
 
-BALL, FRESH, LISTED = 0, 1, 2
+SOLID, FRESH, LISTED = 0, 1, 2
 
 
 class Source(NamedTuple):
@@ -102,13 +103,13 @@ def compiled_source(source: ActionSource) -> Source:
     for number, menu in enumerate(menus):
         columns[number, :, : len(menu)] = menu.columns
         squared[number, : len(menu)] = menu.squared
-    kind = FRESH if isinstance(source, FreshArms) else LISTED if menus else BALL
+    kind = FRESH if isinstance(source, FreshArms) else LISTED if menus else SOLID
     odds = source.odds if isinstance(source, Menus) else np.ones(1)
     return Source(kind, columns, squared, sizes, odds)
 
 
 def arm_sets(source: ActionSource) -> tuple[Arms, ...]:
-    """The arm sets that are known beforehand; none for the ball and for fresh arms."""
+    """The arm sets that are known beforehand; none for solids and for fresh arms."""
     if isinstance(source, Arms):
         return (source,)
     return source.arm_sets if isinstance(source, Menus) else ()

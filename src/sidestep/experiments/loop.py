@@ -16,9 +16,11 @@ from sidestep.core.estimator import REFACTOR, Evidence, absorb
 from sidestep.core.forms import COVARIANCE, Forms, Menu, arm_of, follow
 from sidestep.core.geometry import copied, dot
 from sidestep.core.problem import FloatArray, IntArray
-from sidestep.environments.instance import GAUSSIAN, Truth, best_of, feedback_of
+from sidestep.core.solids import Body
+from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of
 from sidestep.environments.sources import FRESH, Source, draw_menu, unit_columns
 from sidestep.experiments.record import Record
+from sidestep.policies.base import LOCKED
 from sidestep.policies.dispatch import choose, choose_on_ball
 
 
@@ -82,6 +84,9 @@ def keep(
 ) -> int:
     """Count a round and write it down if it is to be kept; returns its slot, or -1."""
     record.counts[what[1]] += 1
+    if what[2] == LOCKED:
+        record.locked[0] += 1
+        record.locked[1] = record.locked[1] if record.locked[1] else t
     if t % span.every != 0 and t != span.horizon:
         return -1
     slot = (t - 1) // span.every
@@ -171,21 +176,22 @@ def run_on_ball(
     evidence: Evidence,
     core_set: IntArray,
     truth: Truth,
+    body: Body,
     streams: Streams,
     luck: Any,
     span: Span,
     record: Record,
     so_far: float,
 ) -> float:
-    """Play rounds on the unit ball; returns the regret of all rounds so far."""
+    """Play rounds on a solid; returns the regret of all rounds so far."""
     rho = knobs.confidence.rho
-    best = np.sqrt(dot(truth.theta_perp, truth.theta_perp))
+    best = best_in(body, truth.theta_perp)
     learned = 0
     for i in range(evidence.counts.size):
         learned += evidence.counts[i]
     for t in range(span.start + 1, span.stop + 1):
         roll(streams.choice, luck)
-        action, index, phase, value, _ = choose_on_ball(knobs, evidence, core_set, luck)
+        action, index, phase, value, _ = choose_on_ball(knobs, evidence, core_set, body, luck)
         feedback = measure(truth, streams.noise, action, index)
         regret = best - dot(action, truth.theta_perp)
         so_far += regret

@@ -26,6 +26,7 @@ class Record(NamedTuple):
     cumulative: FloatArray
     action: FloatArray
     counts: IntArray  # (L+1,): how often every vector was measured, kept rounds or not
+    locked: IntArray  # (2,): how often the lock-in monitor spoke, and first in which round
 
 
 def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
@@ -35,7 +36,18 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
     value, width, feedback, regret, cumulative = np.zeros((5, n))
     action, counts = np.zeros((n, dim)), np.zeros(n_vectors, np.int64)
     return Record(
-        number, vector, phase, arm, value, width, feedback, regret, cumulative, action, counts
+        number,
+        vector,
+        phase,
+        arm,
+        value,
+        width,
+        feedback,
+        regret,
+        cumulative,
+        action,
+        counts,
+        np.zeros(2, np.int64),
     )
 
 
@@ -100,8 +112,19 @@ class Trace:
 
     @property
     def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
-        """Why it was played: play, explore or core-set; (n,)."""
+        """Why it was played: play, explore, core-set or locked-in; (n,)."""
         return np.array(PHASES)[self.record.phase]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know of this run, a sentence each."""
+        times, first = (int(number) for number in self.record.locked)
+        if not times:
+            return ()
+        return (
+            f"locked in: {times} times, first in round {first}, one arm had been played again and "
+            "again although it cannot show whether another is better",
+        )
 
     def to_frame(self) -> "polars.DataFrame":
         """One row a kept round."""

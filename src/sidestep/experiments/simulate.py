@@ -1,20 +1,22 @@
 """One run, and many. The loop reads aloud in `play`; `simulate` takes the compiled one where it can."""
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from sidestep.core.actions import Arms, UnitBall, checked_actions
+from sidestep.core.actions import Actions, Arms
 from sidestep.core.confidence import width
-from sidestep.core.problem import whole
+from sidestep.core.problem import Query, whole
+from sidestep.core.solids import SOLIDS
 from sidestep.environments.instance import Instance, not_a_coin
 from sidestep.environments.sources import FreshArms, arm_sets, compiled_source, draw_actions
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Record, Trace, empty_record
-from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
+from sidestep.policies.base import LOCKED, PHASES, CompiledPolicy, Decision, Policy
 
 CHUNK = 1 << 16  # rounds between two chances to press Ctrl-C
 
@@ -42,15 +44,33 @@ def streams_of(seed: int) -> list[np.random.Generator]:
     return [default_rng(child) for child in SeedSequence(seed).spawn(3)]
 
 
-def play(policy: Policy[Any], instance: Instance, horizon: int, seed: int = 0) -> Iterator[Round]:
-    """The game, round by round; the caller decides what to keep."""
+def play(
+    policy: Policy[Any],
+    instance: Instance,
+    horizon: int,
+    seed: int = 0,
+    *,
+    delay: int = 0,
+    lost: float = 0.0,
+) -> Iterator[Round]:
+    """The game, round by round; the caller decides what to keep.
+
+    An answer comes `delay` rounds late, and with probability `lost` not at all: until then its query is
+    pending, and after that it is given up.
+    """
+    whole("delay", delay, low=0)
     arms, noise, choice = streams_of(seed)
-    state = policy.init()
+    fate = default_rng(SeedSequence(seed, spawn_key=(3,)))
+    state, waiting = policy.init(), deque[tuple[Query, float, bool]]()
     for number in range(1, horizon + 1):
         actions = draw_actions(instance.actions, arms)
-        decision = policy.ask(state, actions, choice)
+        pending = tuple(query for query, _, _ in waiting)
+        decision = policy.ask(state, actions, choice, pending)
         feedback = instance.observe(decision.query, noise)
-        state = policy.tell(state, decision.query, feedback)
+        waiting.append((decision.query, feedback, lost > 0 and fate.random() < lost))
+        if len(waiting) > delay:
+            query, answer, never = waiting.popleft()
+            state = state if never else policy.tell(state, query, answer)
         yield Round(number, decision, feedback, instance.regret(decision.query, actions), state)
 
 
@@ -94,16 +114,19 @@ def _run_by_step(
 ) -> None:
     so_far, state = 0.0, policy.init()
     if isinstance(policy, CompiledPolicy):  # warn of all arms together, not of the first menu
-        policy.check(state, checked_actions(policy.problem, _sample(instance)))
+        policy.check(state, policy.admitted(_sample(instance)))
     for t, decision, feedback, regret, after in _quietly(play(policy, instance, horizon, seed)):
         before, state = state, after
         record.counts[decision.query.index] += 1
         so_far += regret
+        if decision.phase == PHASES[LOCKED]:
+            record.locked[0] += 1
+            record.locked[1] = record.locked[1] or t
         if t % every and t != horizon:
             continue
         slot = (t - 1) // every
         action, arm = decision.query.action, decision.arm
-        off_menu = arm is None and not isinstance(instance.actions, UnitBall)
+        off_menu = arm is None and not isinstance(instance.actions, SOLIDS)
         record.number[slot] = t
         record.vector[slot] = decision.query.index
         record.phase[slot] = PHASES.index(decision.phase)
@@ -134,21 +157,22 @@ def _run_compiled(
 
     state = policy.init()
     source = compiled_source(instance.actions)
-    on_ball = isinstance(instance.actions, UnitBall)
+    on_ball = isinstance(instance.actions, SOLIDS)
     uniforms, normals = policy.luck(on_ball=on_ball)
     luck = (np.empty(uniforms), np.empty(normals))
     streams = loop.Streams(*streams_of(seed))
     kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
     so_far, done = 0.0, 0
-    sample = checked_actions(policy.problem, _sample(instance))
+    sample = policy.admitted(_sample(instance))
     while done < horizon:
         policy.check(state, sample)
         due = done + policy.pause(state)
         stop = min(done + CHUNK, horizon, due)
         span = loop.Span(done, stop, horizon, every, policy.learns_for())
         world = (policy.knobs, state.evidence, state.core_set, instance.truth)
-        if on_ball:
-            so_far = loop.run_on_ball(*world, streams, luck, span, record, so_far)
+        if isinstance(instance.actions, SOLIDS):
+            body = instance.actions.body
+            so_far = loop.run_on_ball(*world, body, streams, luck, span, record, so_far)
         else:
             so_far = loop.run_on_arms(*world, source, kept, streams, luck, span, record, so_far)
         done = stop
@@ -159,9 +183,9 @@ def _run_compiled(
             kept.filled[:] = 0
 
 
-def _sample(instance: Instance) -> Arms | UnitBall:
+def _sample(instance: Instance) -> Actions:
     """Actions for a policy to check before it plays: all that are known beforehand."""
-    if isinstance(instance.actions, UnitBall):
+    if isinstance(instance.actions, SOLIDS):
         return instance.actions
     if isinstance(instance.actions, FreshArms):
         return Arms(np.eye(instance.actions.dim))

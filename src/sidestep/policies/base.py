@@ -22,12 +22,13 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Actions, UnitBall, checked_actions
+from sidestep.core.actions import Actions, Arms, UnitBall, checked_actions
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.estimator import Evidence, absorb, copy_evidence, no_evidence
 from sidestep.core.forms import Menu, empty_forms
 from sidestep.core.geometry import dot, scaled
+from sidestep.core.lock_in import Watch, locked_in
 from sidestep.core.problem import (
     FloatArray,
     IntArray,
@@ -38,14 +39,17 @@ from sidestep.core.problem import (
     one_of,
     positive,
     probability,
+    whole,
 )
+from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import Kernel
 
-PLAY, EXPLORE, CORE_SET = 0, 1, 2
-PHASES = ("play", "explore", "core-set")
+PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
+PHASES = ("play", "explore", "core-set", "locked-in")
 
-STATE_VERSION = 1
+STATE_VERSION = 2
+WHOLE = ("counts", "streak")  # fields of the evidence that count
 FOREVER = 2**62
 
 
@@ -56,8 +60,9 @@ class Decision:
     query: Query
     phase: str  # one of PHASES
     value: float | None = None  # what the policy hopes the action is worth
-    arm: int | None = None  # row of the action among the arms; None on the ball and off the menu
+    arm: int | None = None  # row of the action among the arms; None on solids and off the menu
     bound: float | None = None  # certificate: no action of the ball is worth more, optimistically
+    spectrum: Spectrum | None = None  # evidence on the rank, where the player is not told it
 
     @property
     def gap(self) -> float | None:
@@ -127,6 +132,7 @@ class CompiledPolicy:
     knobs: Any
     on_arms: ClassVar[Kernel]
     on_ball: ClassVar[Kernel]
+    plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
 
     def init(self) -> State:
         """State before the first round."""
@@ -137,26 +143,26 @@ class CompiledPolicy:
         self, state: State, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
     ) -> Decision:
         """What to play and what to measure; `pending` was asked and not yet answered."""
-        actions = checked_actions(self.problem, actions)
+        actions = self.admitted(actions)
         self.check(state, actions)
         evidence = self._expected(state.evidence, pending)
-        uniforms, normals = self.luck(on_ball=isinstance(actions, UnitBall))
+        on_arms = isinstance(actions, Arms)
+        uniforms, normals = self.luck(on_ball=not on_arms)
         luck = (rng.random(uniforms), rng.standard_normal(normals))
-        if isinstance(actions, UnitBall):
-            action, index, phase, value, bound = self.on_ball(
-                self.knobs, evidence, state.core_set, luck
-            )
+        known = (self.knobs, evidence, state.core_set)
+        seen = self.spectrum(state)
+        if not isinstance(actions, Arms):
+            action, index, phase, value, bound = self.on_ball(*known, actions.body, luck)
             query = Query(action, index)
-            return Decision(query, PHASES[phase], _known(value), None, _known(bound))
+            return Decision(query, PHASES[phase], _known(value), None, _known(bound), seen)
         menu = Menu(actions.columns, actions.squared)
         forms = empty_forms(self.knobs.metric, self.problem.n_vectors, len(actions))
-        arm, index, phase, value = self.on_arms(
-            self.knobs, evidence, state.core_set, menu, forms, luck
-        )
+        arm, index, phase, value = self.on_arms(*known, menu, forms, luck)
         if arm < 0:  # a basis vector, which need not be on the menu
             query = Query(unit_vector(actions.dim, -1 - arm), index)
             return Decision(query, PHASES[phase], _known(value))
-        return Decision(Query(actions.vectors[arm], index), PHASES[phase], _known(value), arm)
+        query, row = Query(actions.vectors[arm], index), actions.row(arm)
+        return Decision(query, PHASES[phase], _known(value), row, spectrum=seen)
 
     def tell(self, state: State, query: Query, feedback: float) -> State:
         """The state after one more measurement; the one handed in is left as it was."""
@@ -170,6 +176,19 @@ class CompiledPolicy:
         if self.pause(state) == 1:
             self.reconsider(grown)
         return grown
+
+    def admitted(self, actions: Actions) -> Actions:
+        """The actions, or one sentence that says why this policy cannot play them."""
+        actions = checked_actions(self.problem, actions)
+        if not isinstance(actions, (Arms, UnitBall)) and not self.plays_solids:
+            raise InputError(
+                f"{type(self).__name__} plays arms and the unit ball, got {type(actions).__name__}"
+            )
+        return actions
+
+    def spectrum(self, state: State) -> Spectrum | None:
+        """What the evidence says of the rank; None where the player is told it, or does not ask."""
+        return None
 
     def luck(self, *, on_ball: bool) -> tuple[int, int]:
         """How many uniforms and how many normals a round takes; the same number every round."""
@@ -203,9 +222,28 @@ class CompiledPolicy:
         evidence = copy_evidence(evidence)
         for query in pending:
             checked = checked_query(self.problem, query)
-            guess = dot(checked.action, evidence.centre[checked.index])
-            absorb(evidence, self.knobs.confidence.rho, checked.action, checked.index, guess)
+            v, guess = checked.index, dot(checked.action, evidence.centre[checked.index])
+            evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # the noise is as it was
+            absorb(evidence, self.knobs.confidence.rho, checked.action, v, guess)
         return evidence
+
+
+@kernel
+def watched(
+    watch: Watch, known: tuple[Confidence, Evidence], menu: Menu, rank: int, chosen: tuple[int, int]
+) -> tuple[int, int, int]:
+    """(arm, index, phase) after the lock-in monitor has seen what was chosen."""
+    locked, arm, index = locked_in(watch, known[0], known[1], menu, rank, chosen[0])
+    if locked and watch.explores:
+        return arm, index, EXPLORE
+    return chosen[0], chosen[1], LOCKED if locked else PLAY
+
+
+def watch_for(lock_in: str, patience: int) -> Watch:
+    """The lock-in monitor, from knobs that are checked here."""
+    one_of("lock_in", lock_in, ("warn", "explore"))
+    whole("patience", patience, low=2)
+    return Watch(int(patience), lock_in == "explore")
 
 
 @kernel
@@ -230,7 +268,7 @@ def read_state(problem: Problem, text: str) -> State:
             core_set = np.array(content["core_set"], dtype=np.int64)
             evidence = Evidence(
                 **{
-                    name: np.array(fields[name], dtype=np.int64 if name == "counts" else float)
+                    name: np.array(fields[name], dtype=np.int64 if name in WHOLE else float)
                     for name in Evidence._fields
                 }
             )
@@ -267,15 +305,25 @@ def known_rank(problem: Problem, policy: str) -> int:
 
 
 def confidence_for(
-    problem: Problem, *, rho: float, delta: float, radius: str = "logdet"
+    problem: Problem,
+    *,
+    rho: float,
+    delta: float,
+    radius: str = "logdet",
+    needs_noise: bool = True,
 ) -> Confidence:
-    """How the sets are drawn, from knobs that are checked here; delta is for one vector."""
+    """How the sets are drawn, from knobs that are checked here; delta is for one vector.
+
+    A policy that can do without being told the noise has NaN for it, and widths that are NaN.
+    """
+    told = needs_noise or problem.noise_scale is not None
+    noise = problem.noise if told else np.full(problem.n_vectors, np.nan)
     positive("rho", rho)
     probability("delta", delta)
     one_of("radius", radius, tuple(RADII))
     return Confidence(
         np.full(problem.n_vectors, float(rho)),
-        problem.noise,
+        noise,
         float(problem.norm_bound),
         float(problem.action_bound),
         float(delta),

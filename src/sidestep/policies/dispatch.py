@@ -20,8 +20,8 @@ def choose(knobs: Any, evidence: Any, core_set: Any, menu: Any, forms: Any, luck
     raise NotImplementedError("compiled code only")
 
 
-def choose_on_ball(knobs: Any, evidence: Any, core_set: Any, luck: Any) -> Any:
-    """(action, index, phase, value, bound) on the unit ball; bound is NaN where none is known."""
+def choose_on_ball(knobs: Any, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
+    """(action, index, phase, value, bound) on a solid; bound is NaN where none is known."""
     raise NotImplementedError("compiled code only")
 
 
@@ -42,9 +42,9 @@ def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
         return None
 
     @overload(choose_on_ball, inline="always")
-    def _choose_on_ball(knobs, evidence, core_set, luck):  # type: ignore[no-untyped-def]
+    def _choose_on_ball(knobs, evidence, core_set, body, luck):  # type: ignore[no-untyped-def]
         if knobs.instance_class is kind:
-            return lambda knobs, evidence, core_set, luck: on_ball(  # noqa: PLW0108
-                knobs, evidence, core_set, luck
+            return lambda knobs, evidence, core_set, body, luck: on_ball(  # noqa: PLW0108
+                knobs, evidence, core_set, body, luck
             )
         return None

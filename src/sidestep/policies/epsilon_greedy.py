@@ -8,8 +8,10 @@ import numpy as np
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.forms import PRECISION, scores
-from sidestep.core.geometry import dot, lowest_argmax, plug_in, scaled, total
+from sidestep.core.geometry import dot, lowest_argmax, plug_in, total
+from sidestep.core.lock_in import Watch
 from sidestep.core.problem import TARGET, Problem, one_of, positive
+from sidestep.core.solids import farthest
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
@@ -17,7 +19,8 @@ from sidestep.policies.base import (
     confidence_for,
     draw_one,
     known_rank,
-    random_direction,
+    watch_for,
+    watched,
 )
 from sidestep.policies.dispatch import register
 
@@ -30,6 +33,7 @@ class EpsilonGreedyKnobs(NamedTuple):
     rank: int
     epsilon: float
     protected_only: bool
+    watch: Watch
 
 
 @kernel
@@ -57,18 +61,19 @@ def _on_arms(
     values = np.empty(K)
     scores(menu.columns, plug_in(evidence.centre, knobs.rank), values)
     arm = lowest_argmax(values)
-    return arm, TARGET, PLAY, values[arm]
+    known = (knobs.confidence, evidence)
+    arm, index, phase = watched(knobs.watch, known, menu, knobs.rank, (arm, TARGET))
+    return arm, index, phase, values[arm]
 
 
 @kernel
-def _on_ball(knobs: EpsilonGreedyKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
-    direction = random_direction(luck[1])
+def _on_ball(knobs: EpsilonGreedyKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
+    chance = farthest(body, luck[1])
     if _explores(knobs, evidence, luck):
-        return direction, _explored_index(knobs, evidence, luck), EXPLORE, np.nan, np.nan
+        return chance, _explored_index(knobs, evidence, luck), EXPLORE, np.nan, np.nan
     best = plug_in(evidence.centre, knobs.rank)
-    length = np.sqrt(dot(best, best))
-    action = scaled(1.0 / length, best) if length > 0.0 else direction
-    return action, TARGET, PLAY, length, np.nan
+    action = farthest(body, best) if dot(best, best) > 0.0 else chance
+    return action, TARGET, PLAY, dot(action, best), np.nan
 
 
 register(EpsilonGreedyKnobs, _on_arms, _on_ball)
@@ -81,14 +86,18 @@ class EpsilonGreedy(CompiledPolicy):
     Deviations from the paper: the text's epsilon / sqrt(t) and not the pseudocode's constant; by
     default exploration measures any vector, target included (the paper: a protected one, which
     `explore_index="protected"` gives), since otherwise the target is seen along exploited arms only.
+    `lock_in` and `patience` set the lock-in monitor, as in ProtectedLinUCB.
     """
 
     problem: Problem
     epsilon: float = 1.0
     rho: float = 0.1
     explore_index: str = "all"
+    lock_in: str = "warn"
+    patience: int = 50
     knobs: EpsilonGreedyKnobs = field(init=False, repr=False, compare=False)
 
+    plays_solids = True
     on_arms = staticmethod(_on_arms)
     on_ball = staticmethod(_on_ball)
 
@@ -96,9 +105,12 @@ class EpsilonGreedy(CompiledPolicy):
         positive("epsilon", self.epsilon)
         one_of("explore_index", self.explore_index, ("all", "protected"))
         rank = known_rank(self.problem, "EpsilonGreedy")
-        confidence = confidence_for(self.problem, rho=self.rho, delta=0.5)
+        confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)
         protected_only = self.explore_index == "protected"
-        knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, float(self.epsilon), protected_only)
+        watch = watch_for(self.lock_in, self.patience)
+        knobs = EpsilonGreedyKnobs(
+            PRECISION, confidence, rank, float(self.epsilon), protected_only, watch
+        )
         object.__setattr__(self, "knobs", knobs)
 
     def luck(self, *, on_ball: bool) -> tuple[int, int]:

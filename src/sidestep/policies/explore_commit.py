@@ -8,8 +8,9 @@ import numpy as np
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.forms import PRECISION, scores
-from sidestep.core.geometry import dot, lowest_argmax, plug_in, scaled, total
+from sidestep.core.geometry import dot, lowest_argmax, plug_in, total
 from sidestep.core.problem import TARGET, Problem, whole
+from sidestep.core.solids import farthest
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
@@ -17,7 +18,6 @@ from sidestep.policies.base import (
     confidence_for,
     draw_one,
     known_rank,
-    random_direction,
 )
 from sidestep.policies.dispatch import register
 
@@ -46,15 +46,16 @@ def _on_arms(
 
 
 @kernel
-def _on_ball(knobs: ExploreThenCommitKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+def _on_ball(
+    knobs: ExploreThenCommitKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
+) -> Any:
     seen = total(evidence.counts, 0)
-    direction = random_direction(luck[1])
+    chance = farthest(body, luck[1])
     if seen < knobs.rounds:
-        return direction, seen % evidence.counts.size, EXPLORE, np.nan, np.nan
+        return chance, seen % evidence.counts.size, EXPLORE, np.nan, np.nan
     best = plug_in(evidence.centre, knobs.rank)
-    length = np.sqrt(dot(best, best))
-    action = scaled(1.0 / length, best) if length > 0.0 else direction
-    return action, TARGET, PLAY, length, np.nan
+    action = farthest(body, best) if dot(best, best) > 0.0 else chance
+    return action, TARGET, PLAY, dot(action, best), np.nan
 
 
 register(ExploreThenCommitKnobs, _on_arms, _on_ball)
@@ -69,13 +70,14 @@ class ExploreThenCommit(CompiledPolicy):
     rho: float = 0.1
     knobs: ExploreThenCommitKnobs = field(init=False, repr=False, compare=False)
 
+    plays_solids = True
     on_arms = staticmethod(_on_arms)
     on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
         whole("rounds", self.rounds, low=1)
         rank = known_rank(self.problem, "ExploreThenCommit")
-        confidence = confidence_for(self.problem, rho=self.rho, delta=0.5)
+        confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)
         object.__setattr__(
             self, "knobs", ExploreThenCommitKnobs(PRECISION, confidence, rank, int(self.rounds))
         )

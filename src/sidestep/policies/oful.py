@@ -45,7 +45,7 @@ def _on_arms(
 
 
 @kernel
-def _on_ball(knobs: OFULKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+def _on_ball(knobs: OFULKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
     sets = ellipsoids(knobs.confidence, evidence, np.zeros(1, np.int64))
     action, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, 1e-2)
     if evidence.counts[TARGET] == 0:  # nothing known: every direction is as good (A14)

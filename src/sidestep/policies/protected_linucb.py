@@ -15,6 +15,7 @@ from sidestep.core.coreset import CoreSetRule, best_rows, settle
 from sidestep.core.estimator import clear
 from sidestep.core.forms import arm_of, squares
 from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
+from sidestep.core.lock_in import Watch
 from sidestep.core.optimism import (
     SURROGATES,
     Surrogate,
@@ -32,6 +33,8 @@ from sidestep.policies.base import (
     State,
     confidence_for,
     random_direction,
+    watch_for,
+    watched,
 )
 from sidestep.policies.dispatch import register
 
@@ -47,6 +50,7 @@ class ProtectedLinUCBKnobs(NamedTuple):
     adaptive: int | None  # size of the core set where it is found anew every round
     basis: bool  # CORE-SET plays e_1..e_d
     literal: bool
+    watch: Watch
 
 
 @kernel
@@ -103,11 +107,15 @@ def _on_arms(
     values = optimistic_values(knobs.surrogate, knobs.confidence, evidence, menu, forms, rows)
     arm = lowest_argmax(values)
     index = _query(knobs, evidence, core_set, arm_of(menu, arm))
-    return arm, index, PLAY, values[arm]
+    known = (knobs.confidence, evidence)
+    arm, index, phase = watched(knobs.watch, known, menu, rows.size - 1, (arm, index))
+    return arm, index, phase, values[arm]
 
 
 @kernel
-def _on_ball(knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+def _on_ball(
+    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
+) -> Any:
     d = evidence.centre.shape[1]
     if core_set[0] == 0:
         axis, index = _core_set_query(knobs, evidence)
@@ -136,13 +144,17 @@ class ProtectedLinUCB(CompiledPolicy):
     Over finitely many fixed arms optimism may lock in (Example 5.1): nothing is proved there.
 
     coreset   "certified" (a guarantee at every noise level, algorithm of ours), "printed", or without
-              a phase: "adaptive" (best subset of every round; no proof) and "all" (ball only: every
-              vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed)
+              a phase: "adaptive" (best subset of every round; no proof), "all" (ball only: every
+              vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed) and
+              "lazy" (ball only: all of them until the evidence certifies a core set, then that one;
+              the bound of "all" until then, with s+1 and the share gamma after)
     design    what CORE-SET plays over arms: "arms" of the menu, or the "basis" e_1..e_d off the menu
     gamma     share of the best lambda_min that the certified core set keeps
     literal   index set, clock, delta and L = s as printed (A1, A10, B1, A12)
     reset     forget the samples of CORE-SET once it ends (A8)
     max_core_set_rounds   where CORE-SET gives up, with an error that says why
+    lock_in   over fixed arms, when the same arm was played `patience` times while it cannot show what
+              is in question: "warn" in the trace, or "explore" the arm that would tell (core/lock_in.py)
     """
 
     problem: Problem
@@ -156,6 +168,8 @@ class ProtectedLinUCB(CompiledPolicy):
     literal: bool = False
     reset: bool = False
     max_core_set_rounds: int = 10_000_000
+    lock_in: str = "warn"
+    patience: int = 50
     rule: CoreSetRule = field(init=False, repr=False, compare=False)
     knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
 
@@ -166,7 +180,7 @@ class ProtectedLinUCB(CompiledPolicy):
         probability("delta", self.delta)
         probability("gamma", self.gamma)
         one_of("surrogate", self.surrogate, SURROGATES)
-        one_of("coreset", self.coreset, ("printed", "certified", "adaptive", "all"))
+        one_of("coreset", self.coreset, ("printed", "certified", "adaptive", "all", "lazy"))
         one_of("design", self.design, ("basis", "arms"))
         whole("max_core_set_rounds", self.max_core_set_rounds, low=1)
         # delta is split (B1): half for CORE-SET, half over L+1 sets; print spends it everywhere
@@ -180,6 +194,7 @@ class ProtectedLinUCB(CompiledPolicy):
             self.problem.subspace_dim if adaptive else None,
             self.design == "basis",
             self.literal,
+            watch_for(self.lock_in, self.patience),
         )
         object.__setattr__(self, "rule", self._rule())
         object.__setattr__(self, "knobs", knobs)
@@ -215,7 +230,7 @@ class ProtectedLinUCB(CompiledPolicy):
             kind, threshold = coreset.EIGENVALUE, told.eigenvalue
         elif told.resolution is not None:
             kind, threshold = coreset.RESOLUTION, told.resolution
-        elif self.coreset != "all":
+        elif self.coreset not in ("all", "lazy"):
             raise InputError(
                 "ProtectedLinUCB needs one of the problem's subspace_dim, eigenvalue or "
                 "resolution (the rank cannot be certified from data alone), got none"
@@ -238,16 +253,31 @@ class ProtectedLinUCB(CompiledPolicy):
 
     def pause(self, state: State) -> int:
         """CORE-SET is tested at the end of every sweep of d L rounds."""
+        if self._is_lazy(state):
+            return coreset.next_check(state.round) - state.round
         if state.core_set[0] == 1:
             return FOREVER
         left = max(self.max_core_set_rounds - state.round, 1)
         return min(self._sweep() - state.round % self._sweep(), left)
+
+    def _is_lazy(self, state: State) -> bool:
+        """Whether every vector is a constraint for now, and a core set would be welcome."""
+        return self.coreset == "lazy" and bool(state.core_set.all())
 
     def _sweep(self) -> int:
         return self.problem.dim * self.problem.n_protected
 
     def reconsider(self, state: State) -> None:
         """The test of CORE-SET, and what follows where it ends."""
+        if self._is_lazy(state):
+            sets = ellipsoids(
+                self.knobs.confidence, state.evidence, np.arange(self.problem.n_vectors)
+            )
+            rows = coreset.certified_rows(self.rule, sets)
+            if rows is not None:
+                state.core_set[1:] = 0
+                state.core_set[1 + rows] = 1
+            return
         if state.round % self._sweep():
             return  # the cap, where `check` gives up
         settle(self.rule, state.evidence, state.core_set)
@@ -256,12 +286,12 @@ class ProtectedLinUCB(CompiledPolicy):
 
     def check(self, state: State, actions: Actions) -> None:
         """Raise where this policy cannot go on; warn of directions that the arms do not reach."""
-        if self.coreset == "all":
+        if self.coreset in ("all", "lazy"):
             if isinstance(actions, Arms):
-                raise InputError("coreset='all' plays the unit ball only, got arms")
+                raise InputError(f"coreset={self.coreset!r} plays the unit ball only, got arms")
             if self.problem.n_protected >= self.problem.dim:
                 raise InputError(
-                    "coreset='all' needs fewer protected vectors than dimensions, got "
+                    f"coreset={self.coreset!r} needs fewer protected vectors than dimensions, got "
                     f"{self.problem.n_protected} in dimension {self.problem.dim}"
                 )
         if state.core_set[0] == 1:

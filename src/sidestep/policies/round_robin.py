@@ -16,6 +16,7 @@ from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.coreset import best_rows
 from sidestep.core.forms import upper_means
 from sidestep.core.geometry import lowest_argmax, total
+from sidestep.core.lock_in import Watch
 from sidestep.core.optimism import (
     SURROGATES,
     Surrogate,
@@ -31,6 +32,8 @@ from sidestep.policies.base import (
     confidence_for,
     known_rank,
     random_direction,
+    watch_for,
+    watched,
 )
 from sidestep.policies.dispatch import register
 
@@ -45,6 +48,7 @@ class RoundRobinKnobs(NamedTuple):
     surrogate: Surrogate
     size: int
     exponent: float
+    watch: Watch
 
 
 @kernel
@@ -72,11 +76,14 @@ def _on_arms(
     rows = best_rows(evidence.centre, knobs.size)
     values = optimistic_values(knobs.surrogate, confidence, evidence, menu, forms, rows)
     arm = lowest_argmax(values)
-    return arm, TARGET, PLAY, values[arm]
+    arm, index, phase = watched(
+        knobs.watch, (confidence, evidence), menu, knobs.size, (arm, TARGET)
+    )
+    return arm, index, phase, values[arm]
 
 
 @kernel
-def _on_ball(knobs: RoundRobinKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+def _on_ball(knobs: RoundRobinKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
     index = _turn(knobs, evidence, luck)
     d = evidence.centre.shape[1]
     rows = best_rows(evidence.centre, knobs.size if index == TARGET else 0)
@@ -100,7 +107,8 @@ class RoundRobinLinUCB(CompiledPolicy):
     """Dedicate round t to learning one protected vector with probability t^-exponent, in turn.
 
     `core_set="best"` projects out the best s vectors of the current estimates. The paper leaves the
-    set open here; "all" L of them, where L > s, take out too much (E7).
+    set open here; "all" L of them, where L > s, take out too much (E7). `lock_in` and `patience` set
+    the lock-in monitor, as in ProtectedLinUCB.
     """
 
     problem: Problem
@@ -110,6 +118,8 @@ class RoundRobinLinUCB(CompiledPolicy):
     surrogate: str = "corrected"
     radius: str = "logdet"
     core_set: str = "best"
+    lock_in: str = "warn"
+    patience: int = 50
     knobs: RoundRobinKnobs = field(init=False, repr=False, compare=False)
 
     on_arms = staticmethod(_on_arms)
@@ -133,6 +143,7 @@ class RoundRobinLinUCB(CompiledPolicy):
             surrogate_called(self.surrogate),
             size,
             float(self.exponent),
+            watch_for(self.lock_in, self.patience),
         )
         object.__setattr__(self, "knobs", knobs)
 

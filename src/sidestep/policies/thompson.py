@@ -1,15 +1,17 @@
 """Thompson sampling for the protected bandit, and the directed query (ours; no regret bound is known).
 
-Draw every vector from its posterior, N(centre_v, R_v^2 V_v^-1), pool the protected draws into their
-closest s-dimensional subspace, and play the best action of that draw. There is no CORE-SET phase and
-no optimistic problem. What to measure is decided by how much it would tell: measuring vector v along a
-takes
+Draw every vector from what is believed of it (core/belief.py), pool the protected draws into their
+closest s-dimensional subspace, vectors that are better known counting more, and play the best action
+of that draw. There is no CORE-SET phase and no optimistic problem. What to measure is decided by how
+much it would tell. ProtectedThompson looks at the reward of the action it plays. DirectedThompson draws
+twice and looks at the comparison of the two winners; and where neither of them can show what separates
+them, it pays for the action that can.
 
-    red(a, v) = R_v^2 <g_v, V_v^-1 a>^2 / (1 + |a|^2_{V_v^-1})
-
-off the variance of a quantity with gradient g (sensitivity.py). ProtectedThompson looks at the reward
-of the action it plays. DirectedThompson draws twice and looks at the comparison of the two winners; and
-where neither of them can show what separates them, it pays for the action that can.
+Where a resolution is told instead of s, play takes for real the smallest number of directions that the
+measurements do not contradict (core/rank.py), looked at again whenever a tenth more has been measured.
+Every SCEPTIC-th round belongs to a sceptic, who takes every direction for real that could still reach
+the resolution: what he would play is the rival, and what he doubts is measured. So no direction that
+matters is left open for good, and there is no separate phase.
 """
 
 from dataclasses import dataclass, field
@@ -17,30 +19,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sidestep.core import rank
+from sidestep.core.belief import (
+    Belief,
+    Prior,
+    believe,
+    draw,
+    most_telling,
+    most_telling_action,
+    most_telling_arm,
+    row_weights,
+    variance,
+)
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
-from sidestep.core.estimator import Evidence
-from sidestep.core.forms import COVARIANCE, Forms, Menu, arm_of, fill, scores
-from sidestep.core.geometry import (
-    apply,
-    cholesky,
-    dot,
-    inverse_into,
-    lowest_argmax,
-    quadratic,
-    scaled,
-)
-from sidestep.core.problem import FloatArray, Problem, per_vector, positive
-from sidestep.core.sensitivity import Frame, frame, gradient
-from sidestep.policies.base import (
-    EXPLORE,
-    PLAY,
-    CompiledPolicy,
-    confidence_for,
-    known_rank,
-    random_direction,
-)
+from sidestep.core.coreset import next_check
+from sidestep.core.estimator import no_evidence
+from sidestep.core.forms import COVARIANCE, Menu, arm_of, scores
+from sidestep.core.geometry import dot, lowest_argmax, total
+from sidestep.core.problem import FloatArray, IntArray, Problem, per_vector, positive, probability
+from sidestep.core.rank import Spectrum
+from sidestep.core.sensitivity import Frame, gradient, pooled_frame
+from sidestep.core.solids import Body, farthest
+from sidestep.errors import InputError
+from sidestep.policies.base import EXPLORE, FOREVER, PLAY, CompiledPolicy, State, confidence_for
 from sidestep.policies.dispatch import register
+
+SCEPTIC = 8
+REAL, OPEN = 1, 2  # what core_set says of a direction where the rank is not told
 
 
 class ThompsonKnobs(NamedTuple):
@@ -48,7 +54,8 @@ class ThompsonKnobs(NamedTuple):
 
     metric: int
     confidence: Confidence
-    rank: int
+    prior: Prior
+    rank: int  # s, or -1: core_set says
     costs: FloatArray  # (L+1,)
 
 
@@ -57,7 +64,8 @@ class DirectedKnobs(NamedTuple):
 
     metric: int
     confidence: Confidence
-    rank: int
+    prior: Prior
+    rank: int  # s, or -1: core_set says
     costs: FloatArray  # (L+1,)
     informative: float  # eta
     share: float
@@ -65,63 +73,19 @@ class DirectedKnobs(NamedTuple):
 
 
 @kernel
-def posterior_draw(evidence: Evidence, noise: FloatArray, normals: FloatArray) -> FloatArray:
-    """Every vector drawn from its posterior; normals ((L+1) d,); (L+1, d)."""
-    n, d = evidence.centre.shape
-    drawn = np.empty((n, d))
-    for v in range(n):
-        factor = cholesky(evidence.inverse[v])
-        for j in range(d):
-            spread = 0.0
-            for k in range(j + 1):
-                spread += factor[j, k] * normals[v * d + k]
-            drawn[v, j] = evidence.centre[v, j] + noise[v] * spread
-    return drawn
+def _ranks(told: int, core_set: IntArray, counts: IntArray) -> tuple[int, int]:
+    """How many directions are taken for real in this round: by the player, and by his rival."""
+    if told >= 0:
+        return told, told
+    real, reaching = 0, 0
+    for v in range(1, core_set.size):
+        real += core_set[v] == REAL
+        reaching += core_set[v] != 0
+    return real, reaching if total(counts, 0) % SCEPTIC == SCEPTIC - 1 else real
 
 
 @kernel
-def reduction(evidence: Evidence, noise: float, v: int, slope: FloatArray, a: FloatArray) -> float:
-    """red(a, v): variance that one measurement of v along a takes off; slope is g_v."""
-    moved = apply(evidence.inverse[v], a)
-    return (noise * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
-
-
-@kernel
-def most_telling(
-    knobs: Any, evidence: Evidence, slopes: FloatArray, a: FloatArray
-) -> tuple[int, float]:
-    """The vector that is best measured along a, and what a unit of cost takes off; ties: lowest."""
-    best, largest = 0, -1.0
-    for v in range(slopes.shape[0]):
-        noise = knobs.confidence.noise[v]
-        here = reduction(evidence, noise, v, slopes[v], a) / knobs.costs[v]
-        if here > largest * (1.0 + 1e-10):
-            best, largest = v, here
-    return best, largest
-
-
-@kernel
-def variance(knobs: Any, evidence: Evidence, slopes: FloatArray) -> float:
-    """Posterior variance of a quantity with these gradients, to first order."""
-    total = 0.0
-    for v in range(slopes.shape[0]):
-        noise = knobs.confidence.noise[v]
-        total += noise**2 * max(quadratic(evidence.inverse[v], slopes[v]), 0.0)
-    return total
-
-
-@kernel
-def difference(one: FloatArray, other: FloatArray) -> FloatArray:
-    """One - other, entry by entry."""
-    out = np.empty_like(one)
-    for i in range(one.shape[0]):
-        for j in range(one.shape[1]):
-            out[i, j] = one[i, j] - other[i, j]
-    return out
-
-
-@kernel
-def winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
+def _winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
     """The arm with the largest reward under a draw, and that reward."""
     values = np.empty(menu.squared.size)
     scores(menu.columns, direction, values)
@@ -130,82 +94,73 @@ def winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
 
 
 @kernel
-def most_telling_arm(
-    knobs: Any, evidence: Evidence, menu: Menu, forms: Forms, slopes: FloatArray
-) -> tuple[int, int, float]:
-    """The arm and the vector whose measurement takes most off, and how much; all arms looked at."""
-    best_arm, best_v, largest = 0, 0, -1.0
-    along = np.empty(menu.squared.size)
-    for v in range(slopes.shape[0]):
-        fill(forms, evidence, knobs.confidence.rho, menu, v)
-        scores(menu.columns, apply(evidence.inverse[v], slopes[v]), along)
-        square = forms.square[v]
-        weight = knobs.confidence.noise[v] ** 2 / knobs.costs[v]
-        for k in range(along.size):
-            along[k] = weight * along[k] * along[k] / (1.0 + square[k])
-        arm = lowest_argmax(along)
-        if along[arm] > largest * (1.0 + 1e-10):
-            best_arm, best_v, largest = arm, v, along[arm]
-    return best_arm, best_v, largest
+def _best_action(body: Body, view: Frame, otherwise: FloatArray) -> tuple[FloatArray, float]:
+    """The best action of a solid under a draw, and its reward."""
+    if dot(view.rest, view.rest) > 0.0:
+        action = farthest(body, view.rest)
+        return action, dot(action, view.rest)
+    return farthest(body, otherwise), 0.0
 
 
 @kernel
-def most_telling_direction(
-    knobs: Any, evidence: Evidence, slopes: FloatArray, reward: FloatArray
-) -> tuple[FloatArray, int, float]:
-    """The same on the unit ball, where the best direction for v is (I + W)^-1 W g_v, either sign."""
-    n, d = slopes.shape
-    best: FloatArray = np.zeros(d)
-    best_v, largest = 0, -1.0
-    for v in range(n):
-        shifted = evidence.inverse[v].copy()
-        for j in range(d):
-            shifted[j, j] += 1.0
-        inverse_into(cholesky(shifted), shifted)
-        action = apply(shifted, apply(evidence.inverse[v], slopes[v]))
-        length = np.sqrt(dot(action, action))
-        if length > 0.0:
-            sign = 1.0 if dot(action, reward) >= 0.0 else -1.0
-            action = scaled(sign / length, action)
-            noise = knobs.confidence.noise[v]
-            here = reduction(evidence, noise, v, slopes[v], action) / knobs.costs[v]
-            if here > largest * (1.0 + 1e-10):
-                best, best_v, largest = action, v, here
-    return best, best_v, largest
+def _contest(view: Frame, action: FloatArray, other: FloatArray) -> tuple[FloatArray, bool]:
+    """Gradient of what is in question, and whether two actions are; (L+1, d).
 
-
-@kernel
-def best_direction(view: Frame, otherwise: FloatArray) -> tuple[FloatArray, float]:
-    """The best action of the ball under a draw, and its reward."""
-    length = np.sqrt(dot(view.rest, view.rest))
-    if length > 0.0:
-        return scaled(1.0 / length, view.rest), length
-    return random_direction(otherwise), 0.0
+    Two actions are compared by value: an arm may be listed twice.
+    """
+    slopes = gradient(view, action)
+    apart = False
+    for j in range(action.size):
+        apart = apart or action[j] != other[j]
+    if apart:
+        rival = gradient(view, other)
+        for v in range(slopes.shape[0]):
+            for j in range(action.size):
+                slopes[v, j] -= rival[v, j]
+    return slopes, apart
 
 
 @kernel
 def _thompson_on_arms(
     knobs: ThompsonKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
-    view = frame(posterior_draw(evidence, knobs.confidence.noise, luck[1]), knobs.rank)
-    arm, value = winner(menu, view.rest)
+    held = believe(knobs.prior, evidence)
+    drawn, weights = draw(held, luck[1], 1)[0], row_weights(held)
+    real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
+    view = pooled_frame(drawn, weights, real)
+    arm, value = _winner(menu, view.rest)
     action = arm_of(menu, arm)
-    index, _ = most_telling(knobs, evidence, gradient(view, action), action)
+    if doubted > real:
+        view = pooled_frame(drawn, weights, doubted)
+    index, _ = most_telling(held, knobs.costs, gradient(view, action), action)
     return arm, index, PLAY, value
 
 
 @kernel
-def _thompson_on_ball(knobs: ThompsonKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
-    view = frame(posterior_draw(evidence, knobs.confidence.noise, luck[1]), knobs.rank)
-    action, value = best_direction(view, luck[1][: evidence.centre.shape[1]])
-    index, _ = most_telling(knobs, evidence, gradient(view, action), action)
+def _thompson_on_ball(
+    knobs: ThompsonKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
+) -> Any:
+    held = believe(knobs.prior, evidence)
+    drawn, weights = draw(held, luck[1], 1)[0], row_weights(held)
+    real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
+    view = pooled_frame(drawn, weights, real)
+    action, value = _best_action(body, view, luck[1][: drawn.shape[1]])
+    if doubted > real:
+        view = pooled_frame(drawn, weights, doubted)
+    index, _ = most_telling(held, knobs.costs, gradient(view, action), action)
     return action, index, PLAY, value, np.nan
 
 
 @kernel
-def _is_dark(knobs: DirectedKnobs, contested: float, one: float, other: float) -> bool:
-    """Whether neither contender takes a fair share off what is contested."""
-    return one < knobs.share * contested and other < knobs.share * contested
+def _is_dark(
+    knobs: DirectedKnobs, held: Belief, slopes: FloatArray, action: FloatArray, other: FloatArray
+) -> tuple[bool, float, float]:
+    """Whether neither contender takes a fair share off what is contested; what they take; that."""
+    contested = variance(held, slopes)
+    _, told = most_telling(held, knobs.costs, slopes, action)
+    _, told_by_rival = most_telling(held, knobs.costs, slopes, other)
+    seen = max(told, told_by_rival)
+    return seen < knobs.share * contested, seen, contested
 
 
 @kernel
@@ -218,48 +173,49 @@ def _pays(knobs: DirectedKnobs, contested: float, seen: float, shown: float, los
 def _directed_on_arms(
     knobs: DirectedKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
-    half = evidence.centre.size
-    view = frame(posterior_draw(evidence, knobs.confidence.noise, luck[1][:half]), knobs.rank)
-    again = frame(posterior_draw(evidence, knobs.confidence.noise, luck[1][half:]), knobs.rank)
-    arm, value = winner(menu, view.rest)
-    rival, _ = winner(menu, again.rest)
+    held = believe(knobs.prior, evidence)
+    drawn, weights = draw(held, luck[1], 2), row_weights(held)
+    real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
+    view = pooled_frame(drawn[0], weights, real)
+    arm, value = _winner(menu, view.rest)
+    rival, _ = _winner(menu, pooled_frame(drawn[1], weights, doubted).rest)
     action, other = arm_of(menu, arm), arm_of(menu, rival)
-    slopes = gradient(view, action)
-    apart = False
-    for j in range(action.size):
-        apart = apart or action[j] != other[j]  # values, not rows: arms may be listed twice
+    slopes, apart = _contest(view, action, other)
     if apart:
-        slopes = difference(slopes, gradient(view, other))
-    index, told = most_telling(knobs, evidence, slopes, action)
-    if apart:
-        contested = variance(knobs, evidence, slopes)
-        _, told_by_rival = most_telling(knobs, evidence, slopes, other)
-        if _is_dark(knobs, contested, told, told_by_rival):
-            seen = max(told, told_by_rival)
-            paid, v, shown = most_telling_arm(knobs, evidence, menu, forms, slopes)
+        dark, seen, contested = _is_dark(knobs, held, slopes, action, other)
+        if dark:
+            paid, v, shown = most_telling_arm(held, knobs.costs, slopes, menu)
             lost = value - dot(arm_of(menu, paid), view.rest)
             if _pays(knobs, contested, seen, shown, lost):
                 return paid, v, EXPLORE, value - lost
+    if doubted > real:
+        slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), action, other)
+    index, _ = most_telling(held, knobs.costs, slopes, action)
     return arm, index, PLAY, value
 
 
 @kernel
-def _directed_on_ball(knobs: DirectedKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
-    half, d = evidence.centre.size, evidence.centre.shape[1]
-    view = frame(posterior_draw(evidence, knobs.confidence.noise, luck[1][:half]), knobs.rank)
-    again = frame(posterior_draw(evidence, knobs.confidence.noise, luck[1][half:]), knobs.rank)
-    action, value = best_direction(view, luck[1][:d])
-    other, _ = best_direction(again, luck[1][:d])
-    slopes = difference(gradient(view, action), gradient(view, other))
-    index, told = most_telling(knobs, evidence, slopes, action)
-    contested = variance(knobs, evidence, slopes)
-    _, told_by_rival = most_telling(knobs, evidence, slopes, other)
-    if _is_dark(knobs, contested, told, told_by_rival):
-        seen = max(told, told_by_rival)
-        paid, v, shown = most_telling_direction(knobs, evidence, slopes, view.rest)
-        lost = value - dot(paid, view.rest)
-        if _pays(knobs, contested, seen, shown, lost):
-            return paid, v, EXPLORE, value - lost, np.nan
+def _directed_on_ball(
+    knobs: DirectedKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
+) -> Any:
+    held = believe(knobs.prior, evidence)
+    drawn, weights = draw(held, luck[1], 2), row_weights(held)
+    real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
+    chance = luck[1][: drawn.shape[2]]
+    view = pooled_frame(drawn[0], weights, real)
+    action, value = _best_action(body, view, chance)
+    other, _ = _best_action(body, pooled_frame(drawn[1], weights, doubted), chance)
+    slopes, apart = _contest(view, action, other)
+    if apart:
+        dark, seen, contested = _is_dark(knobs, held, slopes, action, other)
+        if dark:
+            paid, v, shown = most_telling_action(held, knobs.costs, slopes, body, view.rest)
+            lost = value - dot(paid, view.rest)
+            if _pays(knobs, contested, seen, shown, lost):
+                return paid, v, EXPLORE, value - lost, np.nan
+    if doubted > real:
+        slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), action, other)
+    index, _ = most_telling(held, knobs.costs, slopes, action)
     return action, index, PLAY, value, np.nan
 
 
@@ -267,40 +223,123 @@ register(ThompsonKnobs, _thompson_on_arms, _thompson_on_ball)
 register(DirectedKnobs, _directed_on_arms, _directed_on_ball)
 
 
-def prior_rho(problem: Problem, rho: float | None) -> FloatArray:
-    """Rho of every vector: given, or that of the prior N(0, M^2 / d); (L+1,).
+class PooledPolicy(CompiledPolicy):
+    """What the two have in common: the prior, solids, forgetting, and the rank where it is not told."""
 
-    A draw R_v^2 V_v^-1 is an honest posterior only for rho_v = R_v^2 d / M^2. With a larger one the
-    pull towards zero dwarfs the spread that is drawn, and over fixed arms the policy locks in.
+    __slots__ = ()
+
+    plays_solids = True
+    memory: float | None
+    delta: float
+
+    def init(self) -> State:
+        """State before the first round; of an unknown rank one direction is taken for real."""
+        told = self.problem
+        keep = 1.0 if self.memory is None else 1.0 - 1.0 / self.memory
+        core_set = np.ones(told.n_vectors, dtype=np.int64)
+        if told.subspace_dim is None:
+            core_set[1:] = OPEN
+            core_set[1 : 1 + min(1, told.n_protected)] = REAL
+            core_set[1 + told.dim :] = 0
+        return State(no_evidence(self.knobs.prior.rho, told.dim, keep), core_set)
+
+    def pause(self, state: State) -> int:
+        """The rank, where it is not told, is looked at again when a tenth more has been measured."""
+        if self.problem.subspace_dim is not None:
+            return FOREVER
+        return next_check(state.round) - state.round
+
+    def reconsider(self, state: State) -> None:
+        """Which directions are taken for real, and which are open, in place."""
+        held = believe(self.knobs.prior, state.evidence)
+        real = rank.consistent_rank(held, self.delta)
+        real = max(real, min(1, self.problem.n_protected))
+        seen = self._spectrum(held)
+        reaching = max(seen.separated + seen.undecided, real)
+        state.core_set[1:] = 0
+        state.core_set[1 : 1 + reaching] = OPEN
+        state.core_set[1 : 1 + real] = REAL
+
+    def spectrum(self, state: State) -> Spectrum | None:
+        """What the evidence says of the rank; None where the player is told it."""
+        if self.problem.subspace_dim is not None:
+            return None
+        return self._spectrum(believe(self.knobs.prior, state.evidence))
+
+    def _spectrum(self, held: Belief) -> Spectrum:
+        bound, prior = self.problem.norm_bound, self.knobs.prior.variance
+        return rank.spectrum(held, bound, prior, self.delta, resolution_of(self.problem))
+
+
+def resolution_of(problem: Problem) -> float:
+    """The smallest singular value that matters: told, or that of the spanning set with lambda_min."""
+    if problem.resolution is not None:
+        return problem.resolution
+    if problem.eigenvalue is not None:
+        return float(np.sqrt(problem.eigenvalue))
+    raise InputError(
+        "a Thompson player needs one of the problem's subspace_dim, eigenvalue or resolution "
+        "(the rank cannot be certified from data alone), got none"
+    )
+
+
+def prior_of(problem: Problem, rho: float | None) -> Prior:
+    """What is believed before the first round.
+
+    A draw with covariance R_v^2 V_v^-1 is an honest posterior only for rho_v = R_v^2 d / M^2. With a
+    larger one the pull towards zero dwarfs the spread that is drawn, and over fixed arms the policy
+    locks in. Where R is learned rho is next to nothing: the belief is computed from the sums.
     """
+    largest = problem.norm_bound * problem.action_bound
+    prior = problem.norm_bound**2 / problem.dim
+    noise = np.full(problem.n_vectors, np.nan)
+    if problem.noise_scale is not None:
+        noise = np.maximum(problem.noise, 1e-6 * largest)  # no noise at all would leave no prior
+    honest = np.where(np.isnan(noise), 1e-8 * problem.action_bound**2, noise**2 / prior)
     if rho is not None:
         positive("rho", rho)
-        return per_vector(rho, problem.n_vectors)
-    floor = 1e-6 * problem.norm_bound  # no noise at all would leave no prior
-    return np.maximum(problem.noise, floor) ** 2 * problem.dim / problem.norm_bound**2
+        if problem.noise_scale is None:
+            raise InputError(f"rho follows from the noise where noise_scale is None, got rho={rho}")
+        honest = per_vector(rho, problem.n_vectors)
+    return Prior(honest, noise, prior, largest)
 
 
-def _prior(problem: Problem, rho: float | None) -> Confidence:
-    drawn = confidence_for(problem, rho=1.0, delta=0.05)
-    return drawn._replace(rho=prior_rho(problem, rho))
+def _common_knobs(policy: Any) -> tuple[int, Confidence, Prior, int, FloatArray]:
+    problem = policy.problem
+    probability("delta", policy.delta)
+    if policy.memory is not None:
+        positive("memory", policy.memory)
+        if policy.memory <= 1:
+            raise InputError(f"memory must be more than 1 round, got {policy.memory}")
+    if problem.subspace_dim is None:
+        resolution_of(problem)
+    prior = prior_of(problem, policy.rho)
+    confidence = confidence_for(problem, rho=1.0, delta=0.05, needs_noise=False)
+    size = -1 if problem.subspace_dim is None else problem.subspace_dim
+    costs = per_vector(problem.costs, problem.n_vectors)
+    return COVARIANCE, confidence._replace(rho=prior.rho), prior, size, costs
 
 
 @dataclass(frozen=True, slots=True)
-class ProtectedThompson(CompiledPolicy):
-    """Play the best action of a posterior draw; measure what its reward depends on most."""
+class ProtectedThompson(PooledPolicy):
+    """Play the best action of a posterior draw; measure what its reward depends on most.
+
+    rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
+    memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
+    delta    at which the rank is decided, where a resolution is told instead of it
+    """
 
     problem: Problem
     rho: float | None = None
+    memory: float | None = None
+    delta: float = 0.05
     knobs: ThompsonKnobs = field(init=False, repr=False, compare=False)
 
     on_arms = staticmethod(_thompson_on_arms)
     on_ball = staticmethod(_thompson_on_ball)
 
     def __post_init__(self) -> None:
-        rank = known_rank(self.problem, "ProtectedThompson")
-        costs = per_vector(self.problem.costs, self.problem.n_vectors)
-        knobs = ThompsonKnobs(COVARIANCE, _prior(self.problem, self.rho), rank, costs)
-        object.__setattr__(self, "knobs", knobs)
+        object.__setattr__(self, "knobs", ThompsonKnobs(*_common_knobs(self)))
 
     def luck(self, *, on_ball: bool) -> tuple[int, int]:
         """One posterior draw."""
@@ -308,9 +347,10 @@ class ProtectedThompson(CompiledPolicy):
 
 
 @dataclass(frozen=True, slots=True)
-class DirectedThompson(CompiledPolicy):
+class DirectedThompson(PooledPolicy):
     """Thompson sampling that asks what separates two draws, and pays where no contender can tell.
 
+    rho, memory, delta   as in ProtectedThompson
     informative   another action must show 1 / informative times what the contenders show (eta)
     share         and they less than this share of the contested variance
     price         and it may cost at most so many standard deviations of the contest (kappa)
@@ -318,6 +358,8 @@ class DirectedThompson(CompiledPolicy):
 
     problem: Problem
     rho: float | None = None
+    memory: float | None = None
+    delta: float = 0.05
     informative: float = 0.1
     share: float = 0.05
     price: float = 10.0
@@ -329,18 +371,8 @@ class DirectedThompson(CompiledPolicy):
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "price"):
             positive(knob, getattr(self, knob))
-        rank = known_rank(self.problem, "DirectedThompson")
-        costs = per_vector(self.problem.costs, self.problem.n_vectors)
-        knobs = DirectedKnobs(
-            COVARIANCE,
-            _prior(self.problem, self.rho),
-            rank,
-            costs,
-            float(self.informative),
-            float(self.share),
-            float(self.price),
-        )
-        object.__setattr__(self, "knobs", knobs)
+        rule = (float(self.informative), float(self.share), float(self.price))
+        object.__setattr__(self, "knobs", DirectedKnobs(*_common_knobs(self), *rule))
 
     def luck(self, *, on_ball: bool) -> tuple[int, int]:
         """Two posterior draws."""

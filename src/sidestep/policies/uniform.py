@@ -9,13 +9,8 @@ from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.forms import PRECISION
 from sidestep.core.problem import Problem
-from sidestep.policies.base import (
-    EXPLORE,
-    CompiledPolicy,
-    confidence_for,
-    draw_one,
-    random_direction,
-)
+from sidestep.core.solids import farthest
+from sidestep.policies.base import EXPLORE, CompiledPolicy, confidence_for, draw_one
 from sidestep.policies.dispatch import register
 
 
@@ -35,9 +30,9 @@ def _on_arms(
 
 
 @kernel
-def _on_ball(knobs: UniformKnobs, evidence: Any, core_set: Any, luck: Any) -> Any:
+def _on_ball(knobs: UniformKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
     index = draw_one(luck[0][1], evidence.counts.size)
-    return random_direction(luck[1]), index, EXPLORE, np.nan, np.nan
+    return farthest(body, luck[1]), index, EXPLORE, np.nan, np.nan
 
 
 register(UniformKnobs, _on_arms, _on_ball)
@@ -45,16 +40,17 @@ register(UniformKnobs, _on_arms, _on_ball)
 
 @dataclass(frozen=True, slots=True)
 class Uniform(CompiledPolicy):
-    """Play an action drawn evenly and measure a vector drawn evenly."""
+    """Play an arm drawn evenly, or the point of a solid farthest along a direction drawn evenly."""
 
     problem: Problem
     knobs: UniformKnobs = field(init=False, repr=False, compare=False)
 
+    plays_solids = True
     on_arms = staticmethod(_on_arms)
     on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
-        confidence = confidence_for(self.problem, rho=1.0, delta=0.5)
+        confidence = confidence_for(self.problem, rho=1.0, delta=0.5, needs_noise=False)
         object.__setattr__(self, "knobs", UniformKnobs(PRECISION, confidence))
 
     def luck(self, *, on_ball: bool) -> tuple[int, int]:

@@ -1,0 +1,111 @@
+"""How many side-effect directions there are, as far as the evidence goes (Remark "Knowledge of s").
+
+The rank cannot be certified from data alone: a direction may be there and too weak to be seen. So the
+player is told a resolution, the smallest singular value that matters, and three things are kept apart:
+
+separated    a singular value of the estimates above the error bound: the direction is there
+dismissed    below the resolution even with the error added: it does not matter
+open         neither; `undecided` in what follows
+
+The error bound holds for any way of choosing what to measure: with |theta_i - centre_i|_{V_i} <= r_i,
+|Theta - centre| <= sqrt(sum_i r_i^2 lambda_max(V_i^-1)), and singular values move by no more (Weyl).
+
+Play cannot wait for that. It takes for real the smallest number of directions that the measurements do
+not contradict: with V_i / R_i^2 the precision of every estimate, the least distance from the estimates
+to vectors of rank k is no larger than chi-squared noise would make it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.belief import Belief
+from sidestep.core.problem import FloatArray
+
+PASSES = 12  # of the alternating fit
+
+
+class Spectrum(NamedTuple):
+    """Singular values of the protected estimates, and what is certain of them."""
+
+    values: FloatArray  # descending; (min(L, d),)
+    error: float  # each is known to within this, with the probability asked for
+    separated: int  # so many are certainly above zero
+    undecided: int  # so many more may or may not reach the resolution
+
+
+def spectrum(
+    held: Belief, norm_bound: float, prior: float, delta: float, resolution: float
+) -> Spectrum:
+    """What the evidence says of the rank; `prior` is the variance of a coordinate."""
+    values = np.linalg.svd(held.centre[1:], compute_uv=False)
+    error = error_of(held, norm_bound, prior, delta)
+    separated = int((values > error).sum())
+    reaching = int((values + error >= resolution).sum())
+    return Spectrum(values, error, separated, max(reaching - separated, 0))
+
+
+def error_of(held: Belief, norm_bound: float, prior: float, delta: float) -> float:
+    """sqrt(sum_i r_i^2 lambda_max(V_i^-1)) over the protected vectors, with log-det radii."""
+    total = 0.0
+    n_protected = len(held.centre) - 1
+    for v in range(1, n_protected + 1):
+        spread = np.linalg.eigvalsh(held.inverse[v])
+        rho = held.noise[v] ** 2 / prior
+        logdet = -float(np.log(rho * np.maximum(spread, 1e-300)).sum())
+        confident = max(logdet, 0.0) + 2 * np.log(n_protected / delta)
+        radius = held.noise[v] * np.sqrt(confident) + np.sqrt(rho) * norm_bound
+        total += radius**2 * spread[-1]
+    return float(np.sqrt(total))
+
+
+def consistent_rank(held: Belief, delta: float) -> int:
+    """The smallest rank that the protected estimates do not contradict at level delta."""
+    centre = held.centre[1:]
+    limit = min(centre.shape)
+    precision = np.linalg.inv(held.inverse[1:]) / held.noise[1:, None, None] ** 2
+    for rank in range(limit):
+        left = centre - closest_of_rank(centre, precision, rank)
+        distance = float(np.einsum("ij,ijk,ik->", left, precision, left))
+        if distance <= chi_squared_bound(
+            (centre.shape[0] - rank) * (centre.shape[1] - rank), delta
+        ):
+            return rank
+    return limit
+
+
+def chi_squared_bound(freedom: int, delta: float) -> float:
+    """What a chi-squared variable passes with probability at most delta (Laurent and Massart)."""
+    x = np.log(1 / delta)
+    return float(freedom + 2 * np.sqrt(freedom * x) + 2 * x)
+
+
+def closest_of_rank(centre: FloatArray, precision: FloatArray, rank: int) -> FloatArray:
+    """Vectors of that rank closest to the centres, each in its own precision; (L, d).
+
+    Alternating least squares from the singular vectors of the weighted rows: coefficients for a basis,
+    then a basis for the coefficients. It may stop above the least distance, which errs towards a
+    larger rank.
+    """
+    d = centre.shape[1]
+    if rank == 0:
+        return np.zeros_like(centre)
+    weights = np.sqrt(np.trace(precision, axis1=1, axis2=2))
+    basis = np.linalg.svd(weights[:, None] * centre, full_matrices=False)[2][:rank]
+    pulled = np.einsum("ijk,ik->ij", precision, centre)
+    for _ in range(PASSES):
+        shares = _shares(basis, precision, pulled)
+        system = np.einsum("ia,ib,ijk->ajbk", shares, shares, precision, optimize=True)
+        system = system.reshape(rank * d, rank * d)
+        system[np.diag_indices_from(system)] += 1e-9 * np.trace(system) / (rank * d)
+        right = np.einsum("ia,ij->aj", shares, pulled).ravel()
+        basis = np.linalg.qr(np.linalg.solve(system, right).reshape(rank, d).T)[0].T
+    return np.asarray(_shares(basis, precision, pulled) @ basis)
+
+
+def _shares(basis: FloatArray, precision: FloatArray, pulled: FloatArray) -> FloatArray:
+    """Coefficients of every vector in the basis, in its own precision; (L, rank)."""
+    moved = np.einsum("aj,ijk->iak", basis, precision)
+    system = np.einsum("iak,bk->iab", moved, basis)
+    right = np.einsum("aj,ij->ia", basis, pulled)
+    return np.asarray(np.linalg.solve(system, right[:, :, None])[:, :, 0])

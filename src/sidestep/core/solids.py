@@ -1,0 +1,212 @@
+"""Actions without end: the unit ball, a box, an ellipsoid, the simplex, each with its best point.
+
+What a Thompson player and the genie need of a set of actions is its point farthest along a direction:
+
+    UnitBall    g / |g|                      Box        the corner with the signs of g
+    Ellipsoid   c + A A'g / |A'g|            Simplex    e_j for the largest g_j
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.geometry import apply, dot, lowest_argmax, scaled
+from sidestep.core.problem import SLACK, FloatArray, as_numbers, is_finite, shown, whole
+from sidestep.errors import InputError
+
+BALL, BOX, ELLIPSOID, SIMPLEX = 0, 1, 2, 3
+
+
+class Body(NamedTuple):
+    """One of these sets as compiled code reads it."""
+
+    kind: int
+    centre: FloatArray  # (d,)
+    half: FloatArray  # (d,): half the edges of a box
+    axes: FloatArray  # (d, d): A of an ellipsoid, else empty
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBall:
+    """Every vector of length at most one; the paper's action set."""
+
+    dim: int  # d
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, low=1)
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest action."""
+        return 1.0
+
+    @property
+    def body(self) -> Body:
+        """The ball as compiled code reads it."""
+        return _body(BALL, np.zeros(self.dim))
+
+    def contains(self, action: FloatArray) -> bool:
+        """Whether the action may be played, up to rounding."""
+        return bool(action.shape == (self.dim,) and np.linalg.norm(action) <= 1 + SLACK)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Box:
+    """Every vector between two corners: a range for every coordinate."""
+
+    low: Sequence[float] | FloatArray  # (d,)
+    high: Sequence[float] | FloatArray  # (d,)
+
+    def __post_init__(self) -> None:
+        low, high = (np.atleast_1d(as_numbers("box", side)) for side in (self.low, self.high))
+        if low.ndim != 1 or low.shape != high.shape or low.size == 0:
+            raise InputError(
+                f"box must have corners low and high of one length, got shapes {low.shape} "
+                f"and {high.shape}"
+            )
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+            raise InputError(
+                "box must have finite corners with low <= high, got "
+                f"{shown(low.tolist())} and {shown(high.tolist())}"
+            )
+        _keep(self, low=low, high=high)
+
+    @property
+    def dim(self) -> int:
+        """d, the length of an action."""
+        return len(self.low)
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest action."""
+        return float(np.linalg.norm(np.maximum(np.abs(self.low), np.abs(self.high))))
+
+    @property
+    def body(self) -> Body:
+        """The box as compiled code reads it."""
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        return _body(BOX, (low + high) / 2, half=(high - low) / 2)
+
+    def contains(self, action: FloatArray) -> bool:
+        """Whether the action may be played, up to rounding."""
+        body = self.body
+        room = SLACK * max(self.longest, 1.0)
+        return bool((np.abs(action - body.centre) <= body.half + room).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ellipsoid:
+    """Every c + A u with |u| <= 1; `axes` is A, or the half-lengths along the coordinates."""
+
+    axes: FloatArray  # (d, d)
+    centre: Sequence[float] | FloatArray | None = None  # (d,); None: the origin
+    longest: float = field(init=False, repr=False)  # a bound: |c| and the longest half-axis
+
+    def __post_init__(self) -> None:
+        axes = as_numbers("axes", self.axes)
+        axes = np.diag(axes) if axes.ndim == 1 else axes
+        if axes.ndim != 2 or axes.shape[0] != axes.shape[1] or axes.size == 0:
+            raise InputError(f"axes must have shape (d,) or (d, d), got {axes.shape}")
+        centre = np.zeros(len(axes)) if self.centre is None else as_numbers("centre", self.centre)
+        if centre.shape != (len(axes),):
+            raise InputError(f"centre must have shape ({len(axes)},), got {centre.shape}")
+        if not (np.isfinite(axes).all() and np.isfinite(centre).all()):
+            raise InputError("axes and centre must be finite numbers, got NaN or infinity")
+        if np.linalg.matrix_rank(axes) < len(axes):
+            raise InputError("axes must be independent, got a matrix that is not invertible")
+        longest = float(np.linalg.norm(centre) + np.linalg.norm(axes, 2))
+        _keep(self, axes=axes, centre=centre)
+        object.__setattr__(self, "longest", longest)
+
+    @property
+    def dim(self) -> int:
+        """d, the length of an action."""
+        return len(self.axes)
+
+    @property
+    def body(self) -> Body:
+        """The ellipsoid as compiled code reads it."""
+        return _body(ELLIPSOID, np.asarray(self.centre), axes=np.array(self.axes))
+
+    def contains(self, action: FloatArray) -> bool:
+        """Whether the action may be played, up to rounding."""
+        inside = np.linalg.solve(self.axes, action - np.asarray(self.centre))
+        return bool(np.linalg.norm(inside) <= 1 + 1e3 * SLACK)
+
+
+@dataclass(frozen=True, slots=True)
+class Simplex:
+    """Shares of a whole: every coordinate >= 0, their sum `total`."""
+
+    dim: int
+    total: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, low=1)
+        if not is_finite(self.total) or self.total <= 0:
+            raise InputError(f"total must be positive and finite, got {shown(self.total)}")
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest action."""
+        return float(self.total)
+
+    @property
+    def body(self) -> Body:
+        """The simplex as compiled code reads it."""
+        return _body(SIMPLEX, np.zeros(self.dim), half=np.full(self.dim, float(self.total)))
+
+    def contains(self, action: FloatArray) -> bool:
+        """Whether the action may be played, up to rounding."""
+        room = SLACK * self.total
+        return bool((action >= -room).all() and abs(action.sum() - self.total) <= room)
+
+
+Solid: TypeAlias = UnitBall | Box | Ellipsoid | Simplex
+SOLIDS = (UnitBall, Box, Ellipsoid, Simplex)
+
+
+@kernel
+def farthest(body: Body, direction: FloatArray) -> FloatArray:
+    """The action with the largest <a, direction>; the direction must not be zero; (d,)."""
+    d = direction.size
+    if body.kind == BALL:
+        return scaled(1.0 / np.sqrt(dot(direction, direction)), direction)
+    if body.kind == SIMPLEX:
+        corner: FloatArray = np.zeros(d)
+        best = lowest_argmax(direction)
+        corner[best] = body.half[best]
+        return corner
+    action: FloatArray = body.centre.copy()
+    if body.kind == BOX:
+        for j in range(d):
+            action[j] += body.half[j] if direction[j] >= 0.0 else -body.half[j]
+        return action
+    along = np.zeros(d)  # A' g
+    for j in range(d):
+        for k in range(d):
+            along[k] += body.axes[j, k] * direction[j]
+    length = np.sqrt(dot(along, along))
+    moved = apply(body.axes, along)
+    for j in range(d):
+        action[j] += moved[j] / length
+    return action
+
+
+def _body(
+    kind: int, centre: FloatArray, half: FloatArray | None = None, axes: FloatArray | None = None
+) -> Body:
+    """A body with room of its own, all of one type whatever its kind."""
+    d = len(centre)
+    half = np.zeros(d) if half is None else np.array(half)
+    return Body(kind, np.array(centre), half, np.zeros((0, 0)) if axes is None else axes)
+
+
+def _keep(solid: object, **arrays: FloatArray) -> None:
+    """Keep checked copies that cannot be written to."""
+    for name, array in arrays.items():
+        array.setflags(write=False)
+        object.__setattr__(solid, name, array)

@@ -1,0 +1,130 @@
+"""More than one query at a time: batches, panels of tests at one visit, and records from before.
+
+    decisions = ask_batch(policy, state, actions, rng, size=8)     # eight plays before any answer
+    decisions = ask_panel(policy, state, actions, rng, size=3)     # one action, three outcomes measured
+    state = tell_all(policy, state, records)                       # a frame of past records, all or none
+
+Each further query counts on the answers that are pending (`ask(..., pending=...)`): the policy takes them
+for what it expects, so it looks elsewhere. What is answered late is simply told late.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core.actions import Actions, Arms
+from sidestep.core.problem import Query, checked_feedback, checked_query, whole
+from sidestep.errors import InputError
+from sidestep.policies.base import Decision, Policy
+
+TRIES = 64  # how often a panel asks again for a vector that it does not hold yet
+
+
+def ask_batch(
+    policy: Policy[Any],
+    state: Any,
+    actions: Actions,
+    rng: Generator,
+    size: int,
+    pending: Sequence[Query] = (),
+) -> list[Decision]:
+    """Several plays that are all made before the first of them is answered."""
+    whole("size", size, low=1)
+    decisions: list[Decision] = []
+    for _ in range(size):
+        waiting = (*pending, *(decision.query for decision in decisions))
+        decisions.append(policy.ask(state, actions, rng, waiting))
+    return decisions
+
+
+def ask_panel(
+    policy: Policy[Any],
+    state: Any,
+    actions: Actions,
+    rng: Generator,
+    size: int,
+    pending: Sequence[Query] = (),
+) -> list[Decision]:
+    """One action and several different vectors to measure along it, the most telling first.
+
+    The policy is asked again with that action alone on the menu; where it names a vector twice, it
+    is asked with that answer pending too, until it names another.
+    """
+    whole("size", size, low=1, high=policy.problem.n_vectors)
+    first = policy.ask(state, actions, rng, pending)
+    action = first.query.action
+    panel, waiting = [first], [*pending, first.query]
+    only = Arms(action[None, :])
+    for _ in range(TRIES * size):
+        if len(panel) == size:
+            return panel
+        query = Query(action, policy.ask(state, only, rng, waiting).query.index)
+        waiting.append(query)
+        if all(query.index != held.query.index for held in panel):
+            panel.append(Decision(query, first.phase, first.value, first.arm))
+    held = {decision.query.index for decision in panel}
+    rest = [index for index in range(policy.problem.n_vectors) if index not in held]
+    queries = [Query(action, index) for index in rest[: size - len(panel)]]
+    return panel + [Decision(query, first.phase, first.value, first.arm) for query in queries]
+
+
+def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:
+    """The state after many measurements at once; a row that is wrong leaves everything as it was.
+
+    `records` is a frame or a mapping of columns, with `index`, `value` (or `feedback`) and the action as
+    one column `action` of lists or as `action_1` .. `action_d`; or rows (action, index, value).
+    """
+    checked = []
+    for number, (action, index, value) in enumerate(_rows(records, policy.problem.dim)):
+        try:
+            query = checked_query(policy.problem, Query(action, _as_index(index)))
+            checked.append((query, checked_feedback(policy.problem, value)))
+        except InputError as error:
+            raise type(error)(f"row {number}: {error}") from error
+    for query, value in checked:
+        state = policy.tell(state, query, value)
+    return state
+
+
+def _as_index(index: Any) -> Any:
+    """A whole number as an int, whatever kind of number the frame holds; else what came."""
+    is_whole = isinstance(index, (float, np.floating)) and float(index).is_integer()
+    return int(index) if is_whole else index
+
+
+def _rows(records: Any, dim: int) -> Iterable[tuple[Any, Any, Any]]:
+    """Rows (action, index, value) of whatever came."""
+    if hasattr(records, "columns") or isinstance(records, Mapping):
+        return _from_columns(records, dim)
+    if isinstance(records, (str, bytes)) or not isinstance(records, Iterable):
+        raise InputError(
+            "records must be a frame, a mapping of columns or rows (action, index, value), "
+            f"got {type(records).__name__}"
+        )
+    rows = list(records)
+    for number, row in enumerate(rows):
+        if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != 3:
+            raise InputError(f"row {number}: must be (action, index, value), got {row!r:.60}")
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def _from_columns(frame: Any, dim: int) -> list[tuple[Any, Any, Any]]:
+    names = list(frame.columns) if hasattr(frame, "columns") else list(frame)
+    value = "value" if "value" in names else "feedback"
+    parts = [f"action_{j + 1}" for j in range(dim)]
+    spread = "action" not in names
+    wanted = [*(parts if spread else ["action"]), "index", value]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise InputError(
+            "records must have the columns index, value and action (or action_1 .. "
+            f"action_{dim}), got no {missing[0]!r}"
+        )
+    columns = [list(frame[name]) for name in wanted]
+    lengths = {len(column) for column in columns}
+    if len(lengths) > 1:
+        raise InputError(f"records must have columns of one length, got {sorted(lengths)}")
+    rows = zip(*columns, strict=True)
+    return [(list(row[:-2]) if spread else row[0], row[-2], row[-1]) for row in rows]
