@@ -1,0 +1,152 @@
+"""What a policy would stand by: intervals that cover, a probability that means something, rivals."""
+
+import numpy as np
+import pytest
+
+import sidestep as ss
+from sidestep.environments import blind_spot, failure, synthetic
+from sidestep.experiments.simulate import play
+
+ARMS = ss.Arms(np.random.default_rng(0).standard_normal((30, 4)) / 4)
+STOPS = (20, 60, 200, 600)
+
+
+def state_after(policy, instance, rounds, seed=0):
+    *_, last = play(policy, instance, rounds, seed)
+    return last.state
+
+
+def test_the_recommended_arm_is_the_best_once_it_is_settled():
+    instance = synthetic(4, 2, 1, ARMS, noise_scale=0.01, seed=3)
+    policy = ss.DirectedThompson(instance.problem)
+    advice = ss.recommend(policy, state_after(policy, instance, 400), ARMS)
+    assert instance.reward(advice.action) == pytest.approx(instance.best_reward(ARMS))
+    assert advice.probability > 0.95
+    assert len(advice.effects) == 3
+    for v, effect in enumerate(advice.effects):
+        assert effect.low < instance.theta[v] @ advice.action < effect.high
+
+
+def test_the_same_state_gives_the_same_advice_and_is_left_as_it_was():
+    instance = synthetic(4, 2, 1, ARMS, noise_scale=0.3, seed=3)
+    policy = ss.DirectedThompson(instance.problem)
+    state = state_after(policy, instance, 30)
+    before = state.to_json()
+    one, other = (ss.recommend(policy, state, ARMS) for _ in range(2))
+    assert (one.arm, one.reward, one.probability) == (other.arm, other.reward, other.probability)
+    assert state.to_json() == before
+
+
+def test_while_two_arms_contend_the_rival_is_named_and_its_interval_holds_zero():
+    instance = blind_spot(0.3)
+    policy = ss.ProtectedThompson(instance.problem)
+    advice = ss.recommend(policy, state_after(policy, instance, 60), instance.actions)
+    assert not advice.settled
+    assert advice.rivals
+    assert sum(rival.probability for rival in advice.rivals) + advice.probability <= 1 + 1e-9
+    assert all(rival.arm != advice.arm for rival in advice.rivals)
+    assert any(rival.ahead.low < 0 < rival.ahead.high for rival in advice.rivals)
+
+
+def test_before_the_first_measurement_the_intervals_are_those_of_the_prior():
+    policy = ss.DirectedThompson(ss.Problem(4, 2, 1, noise_scale=0.1))
+    action = np.array([0.6, 0.0, 0.8, 0.0])
+    reward, effects = ss.intervals(policy, policy.init(), action)
+    assert -1.0 <= reward.low < 0 < reward.high <= 1.0
+    assert effects[0].high == pytest.approx(1.96 * 0.5, abs=1e-3)
+
+
+def test_an_arm_that_is_listed_twice_shares_its_probability():
+    twice = ss.Arms(np.repeat(ARMS.vectors, 2, axis=0))
+    instance = synthetic(4, 2, 1, ARMS, noise_scale=0.1, seed=3)
+    policy = ss.DirectedThompson(instance.problem)
+    state = state_after(policy, instance, 40)
+    one, other = ss.recommend(policy, state, ARMS), ss.recommend(policy, state, twice)
+    assert other.probability == pytest.approx(one.probability)
+    assert other.arm == 2 * one.arm
+
+
+@pytest.mark.parametrize("solid", [ss.UnitBall(4), ss.Box(-np.ones(4) / 2, np.ones(4) / 2)])
+def test_on_a_solid_the_probability_is_that_of_nearly_the_best(solid):
+    instance = synthetic(4, 2, 1, solid, noise_scale=0.01, seed=3)
+    policy = ss.DirectedThompson(instance.problem)
+    early = ss.recommend(policy, policy.init(), solid)
+    late = ss.recommend(policy, state_after(policy, instance, 300), solid)
+    assert early.probability < 0.5 < 0.99 < late.probability
+    assert instance.reward(late.action) > 0.95 * instance.best_reward(solid)
+    assert solid.contains(late.action)
+
+
+def test_a_policy_of_another_kind_and_a_level_of_none_are_refused(refusal):
+    instance = failure()
+    genie = ss.environments.Genie(instance)
+    assert refusal(ss.recommend, genie, None, instance.actions).startswith(
+        "recommend needs a policy"
+    )
+    policy = ss.DirectedThompson(instance.problem)
+    sentence = refusal(ss.recommend, policy, policy.init(), instance.actions, 1.5)
+    assert sentence.startswith("level must lie strictly between 0 and 1")
+
+
+def covered(policy_of, world, runs, stops=STOPS):
+    """How often reward and effects of the recommended action and of a fixed one are covered."""
+    hits, tries = np.zeros(2, int), np.zeros(2, int)
+    for run in range(runs):
+        instance = world(run)
+        policy = policy_of(instance)
+        if isinstance(instance.actions, ss.Arms):
+            actions = instance.actions
+        else:
+            actions = ss.Arms(np.random.default_rng(run).standard_normal((10, 6)) / 6)
+        for turn in play(policy, instance, stops[-1], seed=run):
+            if turn.number not in stops:
+                continue
+            advised = ss.recommend(policy, turn.state, actions).action
+            for action in (advised, actions.vectors[0]):
+                reward, effects = ss.intervals(policy, turn.state, action)
+                truth = [instance.reward(action), *(instance.theta @ action)]
+                inside = [
+                    one.low <= x <= one.high
+                    for one, x in zip((reward, *effects), truth, strict=True)
+                ]
+                hits += [inside[0], sum(inside[1:])]
+                tries += [1, len(effects)]
+    return hits / tries
+
+
+WORLDS = {
+    "fresh arms, R=0.01": lambda seed: synthetic(noise_scale=0.01, seed=seed),
+    "fresh arms, R=0.1": lambda seed: synthetic(noise_scale=0.1, seed=seed),
+    "fresh arms, R=1": lambda seed: synthetic(noise_scale=1.0, seed=seed),
+    "blind spot": lambda seed: blind_spot(0.1),
+    "failure": lambda seed: failure(1.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WORLDS)
+def test_intervals_cover_at_every_stopping_time(world):
+    rates = covered(lambda instance: ss.DirectedThompson(instance.problem), WORLDS[world], 100)
+    assert (rates >= 0.93).all(), rates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise_scale", [0.01, 1.0])
+def test_intervals_cover_where_the_noise_is_learned(noise_scale):
+    def policy(instance):
+        return ss.DirectedThompson(ss.Problem(6, 4, 2, noise_scale=None))
+
+    rates = covered(policy, lambda seed: synthetic(noise_scale=noise_scale, seed=seed), 100)
+    assert (rates >= 0.93).all(), rates
+
+
+@pytest.mark.slow
+def test_intervals_cover_for_outcomes_that_are_coins():
+    arms = ss.Arms(np.random.default_rng(2).dirichlet(np.ones(3), 12))
+
+    def world(seed):
+        theta = np.random.default_rng(seed).uniform(0.05, 0.95, (2, 3)) / np.sqrt(3)
+        return ss.environments.Instance(theta, arms, noise="bernoulli", norm_bound=1.0)
+
+    rates = covered(lambda instance: ss.DirectedThompson(instance.problem), world, 100)
+    assert (rates >= 0.93).all(), rates
