@@ -118,7 +118,7 @@ def test_the_terminal_gets_every_factor_and_a_mark_where_runs_are_linear(spec, r
     assert easy.split() == ["Easy", "1.00", "2.00", "4.00", uniform]
     (hard,) = [line for line in lines if line.startswith("hard ")]
     assert len(hard.split()) == 4  # no column for the policy that was not played
-    assert "  b  greedy" in lines
+    assert "   2  greedy" in lines
 
 
 @pytest.mark.parametrize(

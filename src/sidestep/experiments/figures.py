@@ -25,9 +25,8 @@ from sidestep.experiments.sheets import (
     png_of,
     svg_of,
 )
-from sidestep.experiments.summary import NEAR, Series
+from sidestep.experiments.summary import NEAR, STUCK, Series
 
-STUCK = 0.1  # a share of linear runs that is worth a hollow marker
 FILLS = {"core-set": "#333333", "explore": "#D98200", "play": "#BFE3F7"}  # apart in grey as well
 
 

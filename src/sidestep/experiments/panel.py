@@ -5,13 +5,11 @@ Read from the rows of the main table (`shown` ones), so that page, terminal and 
 
 import math
 from collections.abc import Mapping, Sequence
-from string import ascii_lowercase
 from typing import Any
 
-from sidestep.experiments.figures import STUCK
 from sidestep.experiments.page import UNKNOWN, interval, number, share, slope
 from sidestep.experiments.spec import Spec, WorldSpec
-from sidestep.experiments.summary import NEAR
+from sidestep.experiments.summary import NEAR, STUCK
 from sidestep.experiments.traces import Row
 
 CAPTION = "Mean final regret relative to the lowest of that world (share of linear runs, exponent)."
@@ -98,8 +96,8 @@ def _behind(world: WorldSpec, own: Mapping[str, Any], best: Mapping[str, Any]) -
 
 
 def plain(spec: Spec, rows: Rows) -> list[str]:
-    """The table for a terminal, a letter a policy, and the sentences under it."""
-    letters = dict(zip((entry.id for entry in spec.policies), ascii_lowercase, strict=False))
+    """The table for a terminal, a numbered column a policy, and the sentences under it."""
+    columns = {entry.id: str(k) for k, entry in enumerate(spec.policies, 1)}
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
         mark = "!" if row["share_linear"] > STUCK else " "
@@ -107,9 +105,9 @@ def plain(spec: Spec, rows: Rows) -> list[str]:
     worlds = [world for world in spec.worlds if world.id in cells]
     left = max(len(name_of(world)) for world in worlds)
     lines = [f"{spec.name}: mean regret relative to the lowest; ! over a tenth of the runs linear"]
-    lines += [f"  {letters[entry.id]}  {entry.label or entry.id}" for entry in spec.policies]
-    lines.append(" " * left + "".join(f"{letter:>7} " for letter in letters.values()))
+    lines += [f"{columns[entry.id]:>4}  {entry.label or entry.id}" for entry in spec.policies]
+    lines.append(" " * left + "".join(f"{column:>7} " for column in columns.values()))
     for world in worlds:
-        found = "".join(f"{cells[world.id].get(entry, ' '):>8}" for entry in letters)
+        found = "".join(f"{cells[world.id].get(entry, ' '):>8}" for entry in columns)
         lines.append(f"{name_of(world):<{left}}{found}".rstrip())
     return [*lines, "", *in_words(spec, rows)]

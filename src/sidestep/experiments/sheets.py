@@ -207,6 +207,9 @@ def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
     axis.set_yticks(range(rows), [textwrap.fill(panel.title, 36) for panel in drawing.panels])
     axis.set_ylim(rows - 0.4, -0.6)
     axis.tick_params(axis="y", length=0)
+    axis.hlines(
+        np.arange(1, rows) - 0.5, 0, 1, "#dddddd", lw=0.5, transform=axis.get_yaxis_transform()
+    )
     axis.set_xlabel(label)
     axis.grid(axis="x", color="#dddddd", linewidth=0.5)
     looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]

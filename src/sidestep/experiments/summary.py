@@ -31,6 +31,7 @@ from sidestep.policies.base import PHASES
 POINTS = 200  # of a curve at most
 BINS = 40  # of the widths over time
 NEAR = 1.5  # times the lowest mean regret of a world: a policy that stays within does well there
+STUCK = 0.1  # a share of linear runs that is worth a mark
 TABLES = ("policies", "phases", "queries", "effects", "runs")
 
 
