@@ -1,8 +1,13 @@
 """What the command line does to a shipped experiment before it is run."""
 
+import json
+
 import pytest
 
 from sidestep.cli.bench import shortened, with_table
+from sidestep.cli.main import app
+from sidestep.experiments import report
+from sidestep.experiments.sheets import Rendered
 from sidestep.experiments.spec import Spec, jobs_of, parse_spec, shipped_specs
 
 
@@ -67,3 +72,23 @@ def test_an_experiment_without_patients_needs_no_table(tmp_path):
     spec = shipped("failure")
     assert with_table(spec, None, tmp_path) == spec
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:the arms do not reach")
+def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
+    asked = ["reproduce", "panel", "--quick", "--runs", "1", "--horizon", "4", "--jobs", "1"]
+    app([*asked, "--out", str(tmp_path), "--json"], standalone_mode=False)
+    rows = json.loads(capsys.readouterr().out)
+    cut = shortened(shipped("panel"), {"runs": 1, "horizon": 4})
+    assert {row["policy"] for row in rows} <= {job.policy_id for job in jobs_of(cut)}
+    assert {(row["world"], row["entry"]) for row in rows} == {
+        (world.id, entry.id)
+        for world in cut.worlds
+        for entry in cut.policies
+        if entry.worlds is None or world.id in entry.worlds
+    }
+    assert "relative to the lowest" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    app(["report", str(tmp_path)], standalone_mode=False)
+    assert "panel: mean regret relative to the lowest" in capsys.readouterr().out

@@ -95,21 +95,6 @@ def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
     assert "greedy" in resumed.stdout
 
 
-@pytest.mark.full
-def test_the_panel_sets_every_policy_beside_the_best_of_its_world(tmp_path):
-    asked = ("reproduce", "panel", "--quick", "--runs", 1, "--horizon", 4, "--jobs", 1)
-    done = sidestep(*asked, "--out", tmp_path, "--json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
-    assert {row["entry"] for row in rows} >= {"directed-thompson", "all-constraints", "uniform"}
-    assert len({row["world"] for row in rows}) >= 14
-    assert {row["judged"] for row in rows} == {True, False}
-    assert "relative to the lowest" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert (tmp_path / "figures/panel-panel.png").exists()
-    again = sidestep("report", tmp_path)
-    assert "panel: mean regret relative to the lowest" in again.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
