@@ -51,6 +51,12 @@ def test_a_world_whose_vectors_depend_on_the_horizon_is_not_cut_but_left_out():
     }
 
 
+@pytest.mark.parametrize(("most", "every"), [(4, 1), (200, 10), (10**6, 50)])
+def test_a_shorter_run_keeps_its_rounds_more_closely(most, every):
+    assert shipped("panel").every == 50
+    assert shortened(shipped("panel"), {"horizon": most}).every == every
+
+
 def test_a_policy_of_some_worlds_loses_those_that_are_left_out():
     spec = shipped("panel")
     first = spec.policies[0].model_copy(update={"worlds": ["lower-bound-1", "failure-r1"]})

@@ -14,7 +14,7 @@ from sidestep.experiments.traces import exponent
 T = np.arange(1, HORIZON + 1)
 WORLDS = (
     {"id": "easy", "world": "synthetic", "title": "Easy"},
-    {"id": "hard", "world": "synthetic", "note": "It asks too much.", "runs": 6},
+    {"id": "hard", "world": "synthetic", "note": "It asks\ntoo much.\n", "runs": 6},
     {"id": "aside", "world": "synthetic", "judged": False},
 )
 POLICIES = (

@@ -17,7 +17,14 @@ from sidestep.environments.warfarin import describe
 from sidestep.experiments import report
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.results import write_whole
-from sidestep.experiments.spec import Spec, WorldSpec, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.spec import (
+    PolicySpec,
+    Spec,
+    WorldSpec,
+    parse_spec,
+    read_spec,
+    shipped_specs,
+)
 from sidestep.experiments.sweep import Progress, Watcher, check_jobs, sweep
 from sidestep.policies.catalog import look_up
 
@@ -25,6 +32,7 @@ console = Console(stderr=True)
 
 
 EXTRA = "extra.html"  # what a report shows at the top of an experiment, beside its spec
+KEPT = 20  # rounds of a run that was cut short, at least
 HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of rounds
 
 
@@ -44,6 +52,7 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
 
     A world with a horizon of its own is cut to the one asked for. Where the horizon is a knob, as in
     the lower-bound pair, it cannot be cut: such worlds go, unless they are the shortest there are.
+    A shorter run keeps its rounds more closely, so that halves and exponents can still be read off.
     """
     change = {key: value for key, value in settings.items() if value is not None}
     most = change.get("horizon")
@@ -51,6 +60,7 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
     if "runs" in change:
         worlds = [world.model_copy(update={"runs": None}) for world in worlds]
     if most is not None:
+        change["every"] = min(spec.every, max(most // KEPT, 1))
         least = min(world.horizon or 0 for world in worlds)
         worlds = [
             _cut(world, most)
@@ -58,12 +68,7 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
             if HORIZON not in world.knobs or (world.horizon or 0) <= max(most, least)
         ]
     kept = {world.id for world in worlds}
-    policies = [
-        entry.model_copy(update={"worlds": [name for name in entry.worlds if name in kept]})
-        if entry.worlds is not None
-        else entry
-        for entry in spec.policies
-    ]
+    policies = [_among(entry, kept) for entry in spec.policies]
     return spec.model_copy(update=change | {"worlds": worlds, "policies": policies})
 
 
@@ -72,6 +77,13 @@ def _cut(world: WorldSpec, most: int) -> WorldSpec:
     if world.horizon is None or HORIZON in world.knobs:
         return world
     return world.model_copy(update={"horizon": min(world.horizon, most)})
+
+
+def _among(entry: PolicySpec, kept: set[str]) -> PolicySpec:
+    """The policy on those of its worlds that are kept."""
+    if entry.worlds is None:
+        return entry
+    return entry.model_copy(update={"worlds": [name for name in entry.worlds if name in kept]})
 
 
 def with_table(spec: Spec, data: Path | None, out: Path) -> Spec:

@@ -92,7 +92,7 @@ def _behind(world: WorldSpec, own: Mapping[str, Any], best: Mapping[str, Any]) -
         low, high = (best[f"difference_{end}"] for end in ("low", "high"))
         gap = interval(*(None if end is None else -end for end in (high, low)))
         words += f" (run by run {number(-best['difference'])} more, 95% interval {gap})"
-    return f"{words}. {world.note.strip()}".strip()
+    return " ".join(f"{words}. {world.note}".split())
 
 
 def plain(spec: Spec, rows: Rows) -> list[str]:
