@@ -13,7 +13,7 @@ from sidestep.experiments.traces import exponent
 
 T = np.arange(1, HORIZON + 1)
 WORLDS = (
-    {"id": "easy", "world": "synthetic", "title": "Easy"},
+    {"id": "easy", "world": "failure", "title": "Easy"},
     {"id": "hard", "world": "synthetic", "note": "It asks\ntoo much.\n", "runs": 6},
     {"id": "aside", "world": "synthetic", "judged": False},
 )
@@ -136,6 +136,7 @@ def test_page_terminal_and_json_say_the_same(folder, rows, monkeypatch, capsys):
     monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
     page = report.build(folder).read_text(encoding="utf-8")
     assert (folder / "figures/made-up-panel.png").exists()
+    assert not (folder / "figures/failure.png").exists()  # a panel is about all its worlds
     told = report.table_rows(folder)
     report.print_panels(folder, told)
     said = capsys.readouterr().out

@@ -68,7 +68,9 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
     """Every figure of the report."""
     ids = [[spec.reference, *(policy.id for policy in spec.policies)] for spec in summary.specs]
     styles = styles_of([[name for name in group if name] for group in ids])
-    plan = [Drawing("failure", "failure", [], {})] if sections.has_failure(summary.worlds) else []
+    alone = {spec.name for spec in summary.specs if not spec.panel}
+    shown = [world for world in summary.worlds if world.experiment in alone]
+    plan = [Drawing("failure", "failure", [], {})] if sections.has_failure(shown) else []
     for spec in summary.specs:
         for group, worlds in groups_of(summary.worlds, spec.name).items():
             panels = [Panel(world.spec.title or world.spec.id, world.series) for world in worlds]
@@ -182,7 +184,7 @@ def _experiment(
         "</p>\n" if missing else "",
         f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n" if absent else "",
         extra,
-        sections.failure_figure(worlds, pictures),
+        "" if spec.panel else sections.failure_figure(worlds, pictures),
         _side_by_side(spec, summary, worlds, pictures),
         folded("Policies and knobs", table(sections.policies(spec))),
     ]  # fmt: skip
