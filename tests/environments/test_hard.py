@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from sidestep.environments import blind_spot, failure, lower_bound
+from sidestep.environments import blind_spot, blind_spot_family, failure, lower_bound
+from sidestep.environments.hard import is_blind_spot
 from sidestep.errors import InputError
 
 HORIZONS = (256, 1000, 30_000, 10**6)
@@ -144,3 +145,40 @@ def test_the_good_arms_of_the_blind_spot_cannot_show_what_separates_them():
     assert abs(instance.theta_perp[2]) > 0.3
     np.testing.assert_array_equal(arms[2], [0, 0, 1])
     assert instance.problem.noise_scale == 0.3
+
+
+def seen(theta, arms):
+    """Rewards of the arms, by a formula of its own."""
+    target, protected = theta
+    return arms @ (target - (target @ protected) / (protected @ protected) * protected)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_every_instance_of_the_family_is_a_blind_spot(seed):
+    instance = blind_spot_family(seed)
+    theta, arms = instance.theta, instance.actions.vectors
+    truth, looks = seen(theta, arms), seen(theta * [[1, 1, 1], [1, 1, 0]], arms)
+    np.testing.assert_allclose(np.linalg.norm(arms, axis=1), 1.0, rtol=1e-14)
+    np.testing.assert_array_equal(arms[:2, 2], 0)
+    np.testing.assert_array_equal(arms[2], [0, 0, 1])
+    assert 0.05 <= abs(truth[0] - truth[1]) <= 0.4
+    assert np.argmax(truth[:2]) != np.argmax(looks[:2])
+    assert truth.argmin() == 2
+    assert max(truth) - truth[2] >= 0.2
+    assert max(looks) - looks[2] >= 0.2
+
+
+def test_two_seeds_of_the_family_are_two_instances():
+    first, again, second = (blind_spot_family(seed, 0.3).theta for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert not np.isclose(first, second).any()
+    assert blind_spot_family(0, 0.3).problem.noise_scale == 0.3
+
+
+def test_the_blind_spot_is_of_the_family_and_loses_that_with_its_blindness():
+    instance = blind_spot()
+    theta, arms = instance.theta, instance.actions.vectors
+    assert is_blind_spot(theta, arms)
+    assert not is_blind_spot(theta * [[1, 1, 1], [1, 1, 0]], arms)  # nothing hidden
+    assert not is_blind_spot(theta, arms * [[1], [1], [-1]])  # the third arm is the best
+    assert not is_blind_spot(theta, arms[[0, 0, 2]])  # nothing contested

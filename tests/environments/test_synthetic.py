@@ -48,6 +48,21 @@ def test_the_vectors_do_not_depend_on_the_arms():
     assert ball.actions == ss.UnitBall(3)
 
 
+def test_a_spec_asks_for_the_ball_and_for_fixed_arms_in_words():
+    ball, fixed = (synthetic(3, 2, 1, word, seed=4) for word in ("ball", "fixed:50"))
+    assert ball.actions == ss.UnitBall(3)
+    assert isinstance(fixed.actions, ss.Arms)
+    assert fixed.actions.vectors.shape == (50, 3)
+    np.testing.assert_allclose(np.linalg.norm(fixed.actions.vectors, axis=1), 1.0, rtol=1e-14)
+    assert (fixed.theta == synthetic(3, 2, 1, 10, seed=4).theta).all()
+
+
+def test_fixed_arms_follow_from_the_seed_alone():
+    arms = [synthetic(3, 2, 1, "fixed:5", seed=seed).actions.vectors for seed in (4, 4, 5)]
+    assert (arms[0] == arms[1]).all()
+    assert not np.isclose(arms[0], arms[2]).any()
+
+
 def test_without_protection_there_is_only_the_target():
     instance = synthetic(4, 0, 0, 10)
     assert instance.theta.shape == (1, 4)
@@ -69,7 +84,10 @@ def test_noise_is_handed_on():
         ({"dim": 1, "subspace_dim": 2}, "subspace_dim must lie in 1..1, got 2"),
         ({"n_protected": 0}, "subspace_dim must lie in 0..0, got 2"),
         ({"arms": 0}, "count must be an integer >= 1, got 0"),
-        ({"arms": "ball"}, "actions must be UnitBall, Arms, FreshArms or Menus, got str"),
+        ({"arms": "balls"}, 'arms must be a number of fresh arms, "fixed:" and a number, "ball"'),
+        ({"arms": "fixed:0"}, "got 'fixed:0'"),
+        ({"arms": "fixed:-3"}, "got 'fixed:-3'"),
+        ({"arms": "100"}, "got '100'"),
         ({"arms": np.eye(6)}, "actions must be UnitBall, Arms, FreshArms or Menus, got ndarray"),
         ({"arms": ss.UnitBall(5)}, "actions must have the dimension of theta, 6, got 5"),
         ({"noise_scale": -1.0}, "noise_scale must be zero or positive and finite, got -1.0"),

@@ -32,6 +32,7 @@ def series(entry, scale=1.0, power=0.5, **changes):
         "mean": mean,
         "sd": 0.1 * mean,
         "slope": power,
+        "linear": 0.0,
         "final": mean[-1] * np.linspace(0.8, 1.2, 10),
         "phases": dict.fromkeys(PHASES, mean[-1] / 3),
         "counts": np.array([100.0, 60.0, 40.0]),
@@ -157,6 +158,35 @@ def test_final_regrets_are_all_there_with_their_median():
     dots = next(line for line in axis.lines if line.get_marker() == ".")
     assert sorted(dots.get_xdata()) == pytest.approx(sorted(final))
     assert any(set(line.get_xdata()) == {np.median(final)} for line in axis.lines)
+
+
+def dots_of(axis):
+    """What is drawn at a single point: (x, row), and whether its marker is hollow."""
+    single = [line for line in axis.lines if len(line.get_xdata()) == 1]
+    return [
+        (line.get_xdata()[0], round(line.get_ydata()[0]), line.get_markerfacecolor() == "white")
+        for line in single
+    ]
+
+
+def test_a_panel_shows_every_policy_relative_to_the_lowest_of_its_world():
+    panels = [
+        Panel("one", [series("a"), series("b", 3.0)]),
+        Panel("two", [series("a", 8.0), series("b", 4.0, linear=0.5)]),
+    ]
+    figure = figures.relative(Drawing("n", "panel", panels, styles_of([["a", "b"]])))
+    axis = figure.axes[0]
+    expected = [(1.0, 0, False), (3.0, 0, False), (2.0, 1, False), (1.0, 1, True)]
+    for (x, row, hollow), wanted in zip(dots_of(axis), expected, strict=True):
+        assert (pytest.approx(x), row, hollow) == wanted
+    assert axis.get_xscale() == "log"
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["one", "two"]
+
+
+def test_a_world_where_somebody_loses_nothing_has_no_relative_regret():
+    panels = [Panel("one", [series("a"), series("b", 0.0)]), Panel("two", [series("a")])]
+    figure = figures.relative(Drawing("n", "panel", panels, styles_of([["a", "b"]])))
+    assert [dot[:2] for dot in dots_of(figure.axes[0])] == [(1.0, 1)]
 
 
 def test_policies_without_sets_are_left_out_of_the_widths():

@@ -51,7 +51,33 @@ def test_a_job_that_differs_in_anything_has_another_fingerprint():
     assert again.fingerprint == first.fingerprint
 
 
-@pytest.mark.parametrize("name", ["synthetic", "warfarin", "failure", "lower-bound", "diabetes"])
+def test_a_world_may_have_runs_and_a_horizon_of_its_own():
+    own = 'world = "synthetic"\nruns = 3\nhorizon = 7'
+    jobs = jobs_of(parse_spec(GOOD.replace('world = "synthetic"', own), "good.toml"))
+    assert [(job.run, job.horizon) for job in jobs if job.policy_id == "uniform"] == [
+        (0, 7), (1, 7), (2, 7),
+    ]  # fmt: skip
+
+
+def test_worlds_are_judged_unless_they_say_otherwise():
+    judged = parse_spec(GOOD, "good.toml").worlds[0].judged
+    shown = GOOD.replace('world = "synthetic"', 'world = "synthetic"\njudged = false')
+    assert (judged, parse_spec(shown, "good.toml").worlds[0].judged) == (True, False)
+
+
+def test_the_panel_judges_all_but_what_nobody_can_do_well_on():
+    spec = parse_spec(shipped_specs()["panel"], "panel.toml")
+    aside = {world.id for world in spec.worlds if not world.judged}
+    assert aside == {"warfarin-paper-r0.001", "lower-bound-1", "lower-bound-2"}
+    assert all((world.runs or spec.runs) >= 50 for world in spec.worlds)
+    assert {world.runs for world in spec.worlds if world.world == "blind-spot-family"} == {200}
+    assert spec.panel
+    assert spec.reference == "directed-thompson"
+
+
+@pytest.mark.parametrize(
+    "name", ["synthetic", "warfarin", "failure", "lower-bound", "diabetes", "panel"]
+)
 def test_shipped_experiments_are_read_as_anyones(name):
     spec = parse_spec(shipped_specs()[name], f"{name}.toml")
     assert spec.name == name

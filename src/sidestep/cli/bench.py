@@ -17,7 +17,14 @@ from sidestep.environments.warfarin import describe
 from sidestep.experiments import report
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.results import write_whole
-from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.spec import (
+    PolicySpec,
+    Spec,
+    WorldSpec,
+    parse_spec,
+    read_spec,
+    shipped_specs,
+)
 from sidestep.experiments.sweep import Progress, Watcher, check_jobs, sweep
 from sidestep.policies.catalog import look_up
 
@@ -25,6 +32,8 @@ console = Console(stderr=True)
 
 
 EXTRA = "extra.html"  # what a report shows at the top of an experiment, beside its spec
+KEPT = 20  # rounds of a run that was cut short, at least
+HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of rounds
 
 
 def reproduce(
@@ -35,24 +44,54 @@ def reproduce(
     texts = {name: look_up("experiment", name, shipped) for name in names}
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
     for spec in specs:
-        ready = with_table(spec, data, out) if spec.name == "warfarin" else spec
-        _sweep(ready, out, _runner(jobs, ""), resume=True)
+        _sweep(with_table(spec, data, out), out, _runner(jobs, ""), resume=True)
 
 
 def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
-    """The experiment with other runs, seed or horizon; worlds that are longer by themselves go."""
+    """The experiment with other runs, seed or horizon, which hold on every world.
+
+    A world with a horizon of its own is cut to the one asked for. Where the horizon is a knob, as in
+    the lower-bound pair, it cannot be cut: such worlds go, unless they are the shortest there are.
+    A shorter run keeps its rounds more closely, so that halves and exponents can still be read off.
+    """
     change = {key: value for key, value in settings.items() if value is not None}
     most = change.get("horizon")
-    if most is None:
-        return spec.model_copy(update=change)
-    least = min(world.horizon or 0 for world in spec.worlds)
-    kept = [world for world in spec.worlds if (world.horizon or 0) <= max(most, least)]
-    return spec.model_copy(update=change | {"worlds": kept})
+    worlds = spec.worlds
+    if "runs" in change:
+        worlds = [world.model_copy(update={"runs": None}) for world in worlds]
+    if most is not None:
+        change["every"] = min(spec.every, max(most // KEPT, 1))
+        least = min(world.horizon or 0 for world in worlds)
+        worlds = [
+            _cut(world, most)
+            for world in worlds
+            if HORIZON not in world.knobs or (world.horizon or 0) <= max(most, least)
+        ]
+    kept = {world.id for world in worlds}
+    policies = [_among(entry, kept) for entry in spec.policies]
+    return spec.model_copy(update=change | {"worlds": worlds, "policies": policies})
+
+
+def _cut(world: WorldSpec, most: int) -> WorldSpec:
+    """The world with at most so many rounds, where it can be cut."""
+    if world.horizon is None or HORIZON in world.knobs:
+        return world
+    return world.model_copy(update={"horizon": min(world.horizon, most)})
+
+
+def _among(entry: PolicySpec, kept: set[str]) -> PolicySpec:
+    """The policy on those of its worlds that are kept."""
+    if entry.worlds is None:
+        return entry
+    return entry.model_copy(update={"worlds": [name for name in entry.worlds if name in kept]})
 
 
 def with_table(spec: Spec, data: Path | None, out: Path) -> Spec:
-    """The Warfarin experiment on the user's table, or on the look-alike where there is none."""
-    told = [describe(data, world.knobs["preset"], world.knobs["scale"]) for world in spec.worlds]
+    """An experiment with its Warfarin worlds on the user's table, or on the look-alike without one."""
+    patients = [world for world in spec.worlds if world.world == "warfarin"]
+    if not patients:
+        return spec
+    told = [describe(data, world.knobs["preset"], world.knobs["scale"]) for world in patients]
     lines = list(dict.fromkeys(one.summary() for one in told))
     _say("\n\n".join(lines))
     fragment = "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines)
@@ -60,7 +99,10 @@ def with_table(spec: Spec, data: Path | None, out: Path) -> Spec:
     if data is None:
         return spec
     path = {"path": str(data.resolve())}
-    worlds = [world.model_copy(update={"knobs": world.knobs | path}) for world in spec.worlds]
+    worlds = [
+        world.model_copy(update={"knobs": world.knobs | path}) if world in patients else world
+        for world in spec.worlds
+    ]
     return spec.model_copy(update={"worlds": worlds})
 
 
@@ -80,6 +122,7 @@ def finish(folder: Path, *, as_json: bool) -> None:
         print(json.dumps(rows, indent=1, default=str))
     else:
         report.print_table(rows)
+        report.print_panels(folder, rows)
         print(f"\n{page}")
 
 

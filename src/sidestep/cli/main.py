@@ -47,9 +47,13 @@ def _top(
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="synthetic, warfarin, failure, lower-bound, diabetes, or all."),
+        typer.Argument(
+            help="synthetic, warfarin, failure, lower-bound, diabetes, panel, or all (the paper's four)."
+        ),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="The IWPC table, for warfarin.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The IWPC table, for warfarin and panel.")
+    ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every policy.", min=1)] = None,
     horizon: Annotated[int | None, typer.Option(help="Rounds of every run.", min=1)] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the first run.", min=0)] = None,

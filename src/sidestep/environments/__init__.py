@@ -2,7 +2,7 @@
 
 from sidestep.environments.catalog import WORLDS, from_config
 from sidestep.environments.genie import Genie
-from sidestep.environments.hard import blind_spot, failure, lower_bound
+from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
 from sidestep.environments.sources import FreshArms, Menus
@@ -16,6 +16,7 @@ __all__ = [
     "Instance",
     "Menus",
     "blind_spot",
+    "blind_spot_family",
     "diabetes",
     "failure",
     "from_config",

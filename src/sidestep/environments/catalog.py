@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from sidestep.environments.hard import blind_spot, failure, lower_bound
+from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
 from sidestep.environments.synthetic import synthetic
@@ -22,6 +22,7 @@ WORLDS: dict[str, Maker] = {
     "failure": failure,
     "lower-bound": lower_bound,
     "blind-spot": blind_spot,
+    "blind-spot-family": blind_spot_family,
     "diabetes": diabetes,
 }
 

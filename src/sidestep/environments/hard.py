@@ -5,12 +5,15 @@ import math
 import numpy as np
 
 from sidestep.core.actions import Arms
+from sidestep.core.geometry import orthonormal, project_off
 from sidestep.core.problem import FloatArray, positive, whole
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import Menus
 from sidestep.errors import InputError
 
 WIDEST = math.pi / 5  # beyond this angle sin(3 alpha) falls below sin(2 alpha)
+CONTEST = 0.05, 0.4  # how far the two good arms of a blind spot may lie apart
+BAD = 0.2  # how far its third arm lies below the best, at least
 
 
 def failure(noise_scale: float = 0.1) -> Instance:
@@ -68,10 +71,50 @@ def blind_spot(noise_scale: float = 0.1) -> Instance:
     """
     theta = np.array([[0.248, -0.638, -0.729], [-0.787, 0.364, 0.499]])
     theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+    return Instance(theta, Arms(_blind_arms(5.501, 2.684)), noise_scale=noise_scale)
+
+
+def blind_spot_family(seed: int = 0, noise_scale: float = 0.1) -> Instance:
+    """One of a random family of blind spots, by its seed; d = 3, L = 1.
+
+    theta_0 and theta_1 are drawn evenly from the sphere, the good arms u(phi), u(psi) evenly from the
+    circle in the plane of e_1 and e_2; the bad arm is e_3. Draws are repeated until `is_blind_spot`:
+    about one in thirty is kept. `blind_spot` itself would be.
+    """
+    whole("seed", seed, low=0)
+    rng = np.random.default_rng(seed)
+    while True:
+        theta = rng.standard_normal((2, 3))
+        theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+        arms = _blind_arms(*rng.uniform(0.0, 2 * math.pi, 2))
+        if is_blind_spot(theta, arms):
+            return Instance(theta, Arms(arms), noise_scale=noise_scale)
+
+
+def is_blind_spot(theta: FloatArray, arms: FloatArray) -> bool:
+    """Whether the good arms leave their own order open, and nobody would play the bad one for gain.
+
+    The good arms never show theta_1 along e_3. By rewards, in truth and as they look to a player who
+    takes that component for zero:
+
+    the good arms lie 0.05 to 0.4 apart in truth, and look to be in the other order;
+    the bad arm is the worst in truth, and 0.2 below the best in truth and in looks.
+    """
+    flat = theta.copy()
+    flat[1, 2] = 0.0
+    truth, looks = (arms @ project_off(orthonormal(v[1:]), v[0]) for v in (theta, flat))
+    gap = truth[0] - truth[1]
+    contested = CONTEST[0] <= abs(gap) <= CONTEST[1] and gap * (looks[0] - looks[1]) < 0
+    bad = truth[2] <= truth.min() and all(r[2] <= r.max() - BAD for r in (truth, looks))
+    return bool(contested and bad)
+
+
+def _blind_arms(phi: float, psi: float) -> FloatArray:
+    """Two arms in the plane of e_1 and e_2, and e_3; (3, 3)."""
     arms = np.zeros((3, 3))
-    arms[:2, :2] = _unit(5.501, 2.684)
+    arms[:2, :2] = _unit(phi, psi)
     arms[2, 2] = 1.0
-    return Instance(theta, Arms(arms), noise_scale=noise_scale)
+    return arms
 
 
 def _unit(*angles: float) -> FloatArray:

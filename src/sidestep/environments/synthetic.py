@@ -1,17 +1,22 @@
 """The paper's synthetic worlds: random vectors, random arms."""
 
 import numpy as np
+from numpy.random import Generator
 
+from sidestep.core.actions import Arms, UnitBall
 from sidestep.core.problem import whole
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import ActionSource, FreshArms
+from sidestep.errors import InputError
+
+BALL, FIXED = "ball", "fixed:"
 
 
 def synthetic(
     dim: int = 6,
     n_protected: int = 4,
     subspace_dim: int = 2,
-    arms: int | ActionSource = 100,
+    arms: int | str | ActionSource = 100,
     *,
     noise_scale: float = 0.001,
     seed: int = 0,
@@ -21,7 +26,8 @@ def synthetic(
 
     The paper says only that vectors are drawn from N(0, I) and normalised; how L of them come to span
     s dimensions it leaves open. Here: a random s-dimensional subspace, L Gaussian vectors in it (E2).
-    `arms` is a number of fresh unit vectors every round, or any action source.
+    `arms` is a number of fresh unit vectors every round, "fixed:1000" (so many unit vectors, drawn once
+    from the seed), "ball" (the unit ball), or any action source. The vectors do not depend on it.
     """
     whole("dim", dim, low=1)
     whole("n_protected", n_protected, low=0)
@@ -32,5 +38,23 @@ def synthetic(
     span = np.linalg.qr(rng.standard_normal((dim, subspace_dim)))[0].T
     theta = np.vstack([target, rng.standard_normal((n_protected, subspace_dim)) @ span])
     theta /= np.linalg.norm(theta, axis=1, keepdims=True)
-    actions = FreshArms(arms, dim) if isinstance(arms, int) else arms
+    actions = _source(arms, dim, rng)
     return Instance(theta, actions, noise_scale=noise_scale, subspace_dim=subspace_dim, noise=noise)
+
+
+def _source(arms: int | str | ActionSource, dim: int, rng: Generator) -> ActionSource:
+    """Where actions come from, in the words that a spec can write."""
+    if isinstance(arms, int):
+        return FreshArms(arms, dim)
+    if not isinstance(arms, str):
+        return arms
+    if arms == BALL:
+        return UnitBall(dim)
+    count = arms.removeprefix(FIXED)
+    if count == arms or not count.isdecimal() or int(count) < 1:
+        raise InputError(
+            'arms must be a number of fresh arms, "fixed:" and a number, "ball" or an action '
+            f"source, got {arms!r}"
+        )
+    vectors = rng.standard_normal((int(count), dim))
+    return Arms(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))

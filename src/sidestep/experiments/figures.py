@@ -17,6 +17,7 @@ from sidestep.experiments.sheets import (
     Panel,
     Rendered,
     bars_sheet,
+    dots_sheet,
     law_look_of,
     lines_sheet,
     log_axis,
@@ -24,7 +25,7 @@ from sidestep.experiments.sheets import (
     png_of,
     svg_of,
 )
-from sidestep.experiments.summary import Series
+from sidestep.experiments.summary import NEAR, STUCK, Series
 
 FILLS = {"core-set": "#333333", "explore": "#D98200", "play": "#BFE3F7"}  # apart in grey as well
 
@@ -157,6 +158,22 @@ def finals(drawing: Drawing) -> Figure:
     return figure
 
 
+def relative(drawing: Drawing) -> Figure:
+    """Mean final regret over the lowest of its world; hollow where runs turned linear."""
+    figure, axis = dots_sheet(drawing, "mean final regret / lowest on that world")
+    axis.axvspan(1.0, NEAR, color="#eeeeee", zorder=0)
+    for row, panel in enumerate(drawing.panels):
+        means = [float(one.final.mean()) for one in panel.series]
+        shifts = np.linspace(-0.3, 0.3, len(means))
+        for one, mean, shift in zip(panel.series, means, shifts, strict=True):
+            look = look_of(drawing.styles[one.entry]) | {"linestyle": "none"}
+            hollow = {"markerfacecolor": "white"} if one.linear > STUCK else {}
+            if min(means) > 0:
+                axis.plot(mean / min(means), row + shift, **look | hollow)
+    log_axis(axis.xaxis)
+    return figure
+
+
 def failure_picture() -> Figure:
     """The instance on which optimism fails: playing a_1 never shortens the set along u(-45 deg)."""
     figure = Figure(figsize=(4.8, 3.9))
@@ -196,5 +213,6 @@ KINDS: dict[str, Callable[[Drawing], Figure]] = {
     "widths": widths,
     "finals": finals,
     "pairs": growth,
+    "panel": relative,
     "failure": lambda _: failure_picture(),
 }

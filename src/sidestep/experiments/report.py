@@ -11,11 +11,11 @@ from typing import Any
 import polars
 
 from sidestep.errors import InputError
-from sidestep.experiments import bounds, closing, sections
+from sidestep.experiments import bounds, closing, panel, sections
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.figures import render
-from sidestep.experiments.page import folded, items, page, section, table, text
-from sidestep.experiments.results import write_whole
+from sidestep.experiments.page import folded, items, page, picture, section, slope, table, text
+from sidestep.experiments.results import read_specs, write_whole
 from sidestep.experiments.sheets import Drawing, Panel, Style, styles_of
 from sidestep.experiments.spec import Spec
 from sidestep.experiments.summary import Summary, World, summarise
@@ -68,7 +68,9 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
     """Every figure of the report."""
     ids = [[spec.reference, *(policy.id for policy in spec.policies)] for spec in summary.specs]
     styles = styles_of([[name for name in group if name] for group in ids])
-    plan = [Drawing("failure", "failure", [], {})] if sections.has_failure(summary.worlds) else []
+    alone = {spec.name for spec in summary.specs if not spec.panel}
+    shown = [world for world in summary.worlds if world.experiment in alone]
+    plan = [Drawing("failure", "failure", [], {})] if sections.has_failure(shown) else []
     for spec in summary.specs:
         for group, worlds in groups_of(summary.worlds, spec.name).items():
             panels = [Panel(world.spec.title or world.spec.id, world.series) for world in worlds]
@@ -76,6 +78,13 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
                 Drawing(f"{spec.name}-{group}-{kind}", kind, panels, _used(styles, panels))
                 for kind in KINDS
             ]
+        if _has_panel(summary, spec):
+            panels = [
+                Panel(panel.name_of(world.spec), world.series)
+                for world in summary.worlds
+                if world.experiment == spec.name
+            ]
+            plan.append(Drawing(f"{spec.name}-panel", "panel", panels, _used(styles, panels)))
     for world in summary.worlds:
         lines = bounds.laws(world)
         if lines:
@@ -87,6 +96,11 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
         panels = [Panel(f"pairs of instances, R={pair.noise:g}", pair.series())]
         plan.append(Drawing(f"pairs-{k}", "pairs", panels, _used(styles, panels), pair.laws()))
     return plan
+
+
+def _has_panel(summary: Summary, spec: Spec) -> bool:
+    """Whether the worlds of an experiment are to be set side by side, and were played."""
+    return spec.panel and any(world.experiment == spec.name for world in summary.worlds)
 
 
 def _used(styles: Mapping[str, Style], panels: Sequence[Panel]) -> dict[str, Style]:
@@ -170,8 +184,8 @@ def _experiment(
         "</p>\n" if missing else "",
         f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n" if absent else "",
         extra,
-        sections.failure_figure(worlds, pictures),
-        table(sections.across(summary, worlds), sections.ACROSS) if len(worlds) > 1 else "",
+        "" if spec.panel else sections.failure_figure(worlds, pictures),
+        _side_by_side(spec, summary, worlds, pictures),
         folded("Policies and knobs", table(sections.policies(spec))),
     ]  # fmt: skip
     for group, members in groups.items():
@@ -181,6 +195,20 @@ def _experiment(
             sections.group(spec, summary, members, {k: pictures[f"{name}-{k}"] for k in KINDS})
         )
     return section(2, spec.name, spec.title or spec.name, *parts)
+
+
+def _side_by_side(
+    spec: Spec, summary: Summary, worlds: Sequence[World], pictures: Mapping[str, bytes]
+) -> str:
+    """All worlds of an experiment in one table; for a panel relative to the best, with a figure."""
+    if not spec.panel:
+        return table(sections.across(summary, worlds), sections.ACROSS) if len(worlds) > 1 else ""
+    mine = (polars.col("experiment") == spec.name) & polars.col("shown")
+    rows = summary.policies.filter(mine).to_dicts()
+    lines = items([text(line) for line in panel.in_words(spec, rows)])
+    drawn = picture(pictures[f"{spec.name}-panel"], panel.FIGURE, wide=True)
+    numbers = table(panel.table_of(spec, rows), panel.CAPTION)
+    return f'{numbers}{lines}<div class="figures">{drawn}</div>\n'
 
 
 def table_rows(folder: Path | str) -> list[dict[str, Any]]:
@@ -202,7 +230,8 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
         if here != last:
             print(f"\n{here}")
             print(
-                f"  {'policy':<42}{'mean':>10}{'sd':>10}  {'95% interval':<22}{'vs reference':<24}linear"
+                f"  {'policy':<42}{'mean':>10}{'sd':>10}  {'95% interval':<22}{'vs reference':<24}"
+                f"{'linear':<8}{'exponent':<10}x lowest"
             )
             last = here
         spans = [
@@ -213,10 +242,19 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
         sd = "" if row["sd"] is None else f"{row['sd']:.4g}"
         label = row["label"] + (" *" if row["grid"] else "")
         print(
-            f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {spans[0]:<22}{gap:<24}{row['share_linear']:.0%}"
+            f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {spans[0]:<22}{gap:<24}"
+            f"{row['share_linear']:<8.0%}{slope(row['exponent']):<10}{panel.times(row['relative'])}"
         )
     if any(row["grid"] for row in rows):
         print("\n* best point of its grid on these very runs")
+
+
+def print_panels(folder: Path | str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Of every experiment that is a panel, its worlds side by side."""
+    for spec in read_specs(Path(folder)):
+        mine = [row for row in rows if row["experiment"] == spec.name]
+        if spec.panel and mine:
+            print("\n" + "\n".join(panel.plain(spec, mine)))
 
 
 def _span(low: float | None, high: float | None) -> str:

@@ -127,7 +127,8 @@ def group(
 
 def _settings(spec: Spec, world: World) -> Row:
     row: Row = {"world": world.spec.title or world.spec.id, "rounds": world.horizon}
-    row |= {"runs": spec.runs, "seeds": f"{spec.seed} to {spec.seed + spec.runs - 1}"}
+    runs = world.spec.runs or spec.runs
+    row |= {"runs": runs, "seeds": f"{spec.seed} to {spec.seed + runs - 1}"}
     row |= {"kept": "every round" if spec.every == 1 else f"each {spec.every}th"}
     told = world.told.problem
     if told:

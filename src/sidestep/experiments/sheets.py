@@ -34,7 +34,7 @@ LINES: tuple[Any, ...] = (
     (0, (3, 1, 1, 1, 1, 1)),
     (0, (4, 3)),
 )
-MARKERS = "osD^vP*Xh<>"
+MARKERS = "osD^vP*Xh<>dp8"
 GREY = "#555555"
 DPI = 150
 SETTINGS: Any = {
@@ -193,6 +193,32 @@ def bars_sheet(drawing: Drawing, label: str, below: float) -> tuple[Figure, list
         axis.set_xlabel(label)
         axis.grid(axis="x", color="#dddddd", linewidth=0.5)
     return figure, axes
+
+
+def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
+    """One pair of axes with a row for every world, and a legend below that names every policy."""
+    names = {entry: name for entry, (_, name) in _names(drawing.panels).items()}
+    order = [entry for entry in drawing.styles if entry in names]
+    rows = len(drawing.panels)
+    wide, tall, below = 7.6, 0.36 * rows + 0.1, 0.16 * math.ceil(len(order) / 2) + 0.6
+    whole = below + tall + 0.1
+    figure = Figure(figsize=(wide, whole))
+    axis = figure.add_axes((2.5 / wide, below / whole, 4.9 / wide, tall / whole))
+    axis.set_yticks(range(rows), [textwrap.fill(panel.title, 36) for panel in drawing.panels])
+    axis.set_ylim(rows - 0.4, -0.6)
+    axis.tick_params(axis="y", length=0)
+    axis.hlines(
+        np.arange(1, rows) - 0.5, 0, 1, "#dddddd", lw=0.5, transform=axis.get_yaxis_transform()
+    )
+    axis.set_xlabel(label)
+    axis.grid(axis="x", color="#dddddd", linewidth=0.5)
+    looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]
+    handles = [axis.plot([], [], **look)[0] for look in looks]
+    figure.legend(
+        handles, [names[entry] for entry in order], loc="lower left", ncols=2, frameon=False,
+        bbox_to_anchor=(0.01, 0.0), borderaxespad=0.2, labelspacing=0.25,
+    )  # fmt: skip
+    return figure, axis
 
 
 def _short(value: float, _: object) -> str:

@@ -44,7 +44,9 @@ class WorldSpec(_Table):
     title: str = ""
     note: str = ""
     horizon: Count | None = None
+    runs: Count | None = None
     group: str = ""  # worlds of one group share a figure
+    judged: bool = True  # whether it counts where policies are compared over all worlds
 
 
 class PolicySpec(_Table):
@@ -82,6 +84,7 @@ class Spec(_Table):
     seed: Annotated[int, Field(ge=0, strict=True)] = 0
     every: Count = 1  # keep each so-many-th round, and the last
     reference: str = ""  # the policy that the others are compared with, run by run
+    panel: bool = False  # whether the report sets all worlds side by side, relative to the best
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]
     policies: Annotated[list[PolicySpec], Field(min_length=1)]
 
@@ -140,7 +143,7 @@ def jobs_of(spec: Spec) -> list[Job]:
         for entry in spec.policies
         if entry.worlds is None or world.id in entry.worlds
         for policy in entry.expanded()
-        for run in range(spec.runs)
+        for run in range(world.runs or spec.runs)
     ]  # fmt: skip
 
 

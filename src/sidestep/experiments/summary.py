@@ -8,6 +8,7 @@ linear run      the last half costs more than 0.9 of the first half, and a round
                 what a round of the first 5% cost the run itself)
 exponent        slope of log(mean cumulative regret) against log(round) over the last half
 tuned           of a grid, the point with the lowest mean final regret on that world
+relative        mean final regret over the lowest of the policies shown on that world
 """
 
 import json
@@ -29,6 +30,8 @@ from sidestep.policies.base import PHASES
 
 POINTS = 200  # of a curve at most
 BINS = 40  # of the widths over time
+NEAR = 1.5  # times the lowest mean regret of a world: a policy that stays within does well there
+STUCK = 0.1  # a share of linear runs that is worth a mark
 TABLES = ("policies", "phases", "queries", "effects", "runs")
 
 
@@ -54,6 +57,7 @@ class Series(NamedTuple):
     mean: FloatArray  # of cumulative regret; (n,)
     sd: FloatArray  # (n,)
     slope: float  # fitted exponent
+    linear: float  # share of runs that turned linear
     final: FloatArray  # of every run
     phases: dict[str, float]  # mean regret of every phase
     counts: FloatArray  # mean number of queries of every vector; (L+1,)
@@ -123,10 +127,12 @@ def _world(folder: Path, spec: Spec, entry: WorldSpec, jobs: Sequence[Job]) -> W
             one = _series(base, point, runs[point.id], facts)
             gap = paired(runs[point.id], reference)
             marks = {"grid": bool(base.grid), "shown": best[base.id] == point.id}
+            marks["judged"] = entry.judged
             rows["policies"].append(_policy_row(base, point, one, facts, gap) | marks)
             for name, new in _other_rows(one, facts, runs[point.id]).items():
                 rows[name] += [{"policy": point.id} | row for row in new]
             series += [one] if marks["shown"] else []
+    _compare(rows["policies"])
     keyed = {
         name: [{"experiment": spec.name, "world": entry.id} | row for row in new]
         for name, new in rows.items()
@@ -189,6 +195,7 @@ def _series(
         mean=mean[keep],
         sd=sd[keep],
         slope=exponent(rounds, mean),
+        linear=_mean(facts, "linear"),
         final=regret[:, -1],
         phases={name: _mean(facts, f"regret {name}") for name in PHASES},
         counts=np.mean([run.notes["counts"] for run in runs], axis=0),
@@ -220,7 +227,7 @@ def _policy_row(
         "difference": gap.mean if gap else None,
         "difference_low": gap.low if gap else None,
         "difference_high": gap.high if gap else None,
-        "share_linear": _mean(facts, "linear"),
+        "share_linear": one.linear,
         "linear_rule": facts[0]["linear_rule"],
         "exponent": one.slope,
         "core_set_rounds": _mean(facts, "rounds core-set"),
@@ -228,6 +235,13 @@ def _policy_row(
         "seconds": seconds,
         "rounds_per_second": float(one.rounds[-1]) / max(seconds, 1e-9),
     }
+
+
+def _compare(rows: Sequence[Row]) -> None:
+    """Add to every row its regret relative to the lowest shown; NaN where that is not positive."""
+    lowest = min(row["mean"] for row in rows if row["shown"])
+    for row in rows:
+        row["relative"] = row["mean"] / lowest if lowest > 0 else NAN
 
 
 def _other_rows(one: Series, facts: Sequence[Row], runs: Sequence[Run]) -> dict[str, list[Row]]:

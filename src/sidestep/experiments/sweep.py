@@ -79,7 +79,7 @@ def check_jobs(spec: Spec, *, compile_first: bool) -> None:
     that start later then find its code in the cache.
     """
     seen = set()
-    for job in jobs_of(spec.model_copy(update={"runs": 1})):
+    for job in (job for job in jobs_of(spec) if job.run == 0):
         try:
             policy, instance = players_of(job)
         except InputError as error:

@@ -1,0 +1,100 @@
+"""What the command line does to a shipped experiment before it is run."""
+
+import json
+
+import pytest
+
+from sidestep.cli.bench import shortened, with_table
+from sidestep.cli.main import app
+from sidestep.experiments import report
+from sidestep.experiments.sheets import Rendered
+from sidestep.experiments.spec import Spec, jobs_of, parse_spec, shipped_specs
+
+
+def shipped(name):
+    return parse_spec(shipped_specs()[name], name)
+
+
+def horizons(spec):
+    return {world.id: world.horizon or spec.horizon for world in spec.worlds}
+
+
+def test_nothing_asked_is_nothing_changed():
+    spec = shipped("panel")
+    assert shortened(spec, {"runs": None, "horizon": None, "seed": None}) == spec
+
+
+def test_runs_that_are_asked_for_hold_on_every_world():
+    spec = shortened(shipped("panel"), {"runs": 2})
+    assert {job.run for job in jobs_of(spec)} == {0, 1}
+    assert any(job.world_id == "blind-spot-family" for job in jobs_of(spec))
+
+
+def test_worlds_with_a_horizon_of_their_own_are_cut_and_never_stretched():
+    spec = shipped("panel")
+    for most in (200, 2500, 10**6):
+        own = {w.id: w.horizon for w in shortened(spec, {"horizon": most}).worlds if w.horizon}
+        before = {w.id: w.horizon for w in spec.worlds if w.id in own}
+        assert own == {
+            name: horizon if "lower-bound" in name else min(horizon, most)
+            for name, horizon in before.items()
+        }
+
+
+def test_a_world_whose_vectors_depend_on_the_horizon_is_not_cut_but_left_out():
+    assert not any(
+        "lower-bound" in name for name in horizons(shortened(shipped("panel"), {"horizon": 200}))
+    )
+    assert horizons(shortened(shipped("lower-bound"), {"horizon": 200})) == {
+        "lower-bound-1-T300": 300,
+        "lower-bound-2-T300": 300,
+    }
+
+
+@pytest.mark.parametrize(("most", "every"), [(4, 1), (200, 10), (10**6, 50)])
+def test_a_shorter_run_keeps_its_rounds_more_closely(most, every):
+    assert shipped("panel").every == 50
+    assert shortened(shipped("panel"), {"horizon": most}).every == every
+
+
+def test_a_policy_of_some_worlds_loses_those_that_are_left_out():
+    spec = shipped("panel")
+    first = spec.policies[0].model_copy(update={"worlds": ["lower-bound-1", "failure-r1"]})
+    change = {"policies": [first, *spec.policies[1:]]}
+    cut = shortened(spec.model_copy(update=change), {"horizon": 200})
+    assert cut.policies[0].worlds == ["failure-r1"]
+    assert Spec.model_validate_json(cut.model_dump_json()) == cut
+
+
+@pytest.mark.parametrize("name", ["warfarin", "panel"])
+def test_the_table_goes_to_the_warfarin_worlds_and_to_no_other(name, iwpc, tmp_path):
+    spec = with_table(shipped(name), iwpc, tmp_path)
+    for world in spec.worlds:
+        assert ("path" in world.knobs) == (world.world == "warfarin")
+    assert "<pre>" in (tmp_path / name / "extra.html").read_text()
+
+
+def test_an_experiment_without_patients_needs_no_table(tmp_path):
+    spec = shipped("failure")
+    assert with_table(spec, None, tmp_path) == spec
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:the arms do not reach")
+def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
+    asked = ["reproduce", "panel", "--quick", "--runs", "1", "--horizon", "4", "--jobs", "1"]
+    app([*asked, "--out", str(tmp_path), "--json"], standalone_mode=False)
+    rows = json.loads(capsys.readouterr().out)
+    cut = shortened(shipped("panel"), {"runs": 1, "horizon": 4})
+    assert {row["policy"] for row in rows} <= {job.policy_id for job in jobs_of(cut)}
+    assert {(row["world"], row["entry"]) for row in rows} == {
+        (world.id, entry.id)
+        for world in cut.worlds
+        for entry in cut.policies
+        if entry.worlds is None or world.id in entry.worlds
+    }
+    assert "relative to the lowest" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    app(["report", str(tmp_path)], standalone_mode=False)
+    assert "panel: mean regret relative to the lowest" in capsys.readouterr().out
