@@ -13,11 +13,11 @@ import pytest
 import sidestep as ss
 from sidestep import testing
 from sidestep.core.actions import UnitBall
-from sidestep.environments import FreshArms, Menus, blind_spot, synthetic
+from sidestep.environments import FreshArms, Menus, blind_spot, failure, synthetic
 from sidestep.errors import CoreSetError
 from sidestep.policies.catalog import POLICIES, knobs_of
 
-ON_THE_BALL_ONLY = "protected-linucb, coreset='all'"
+ON_THE_BALL_ONLY = ("protected-linucb, coreset='all'", "protected-linucb, coreset='lazy'")
 PLAYERS: dict[str, Callable[..., Any]] = {
     **POLICIES,
     "protected-linucb, as_intended": ss.ProtectedLinUCB.as_intended,
@@ -27,7 +27,8 @@ PLAYERS: dict[str, Callable[..., Any]] = {
         ss.ProtectedLinUCB, surrogate="first-order"
     ),
     "protected-linucb, coreset='adaptive'": partial(ss.ProtectedLinUCB, coreset="adaptive"),
-    ON_THE_BALL_ONLY: partial(ss.ProtectedLinUCB, coreset="all"),
+    ON_THE_BALL_ONLY[0]: partial(ss.ProtectedLinUCB, coreset="all"),
+    ON_THE_BALL_ONLY[1]: partial(ss.ProtectedLinUCB, coreset="lazy"),
 }
 
 OTHER_VALUES: dict[str, dict[str, Any]] = {
@@ -42,6 +43,8 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "literal": True,
         "reset": True,
         "max_core_set_rounds": 6,
+        "lock_in": "explore",
+        "patience": 2,
     },
     "round-robin-linucb": {
         "exponent": 0.25,
@@ -50,15 +53,32 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "surrogate": "ellipsoid",
         "radius": "printed",
         "core_set": "all",
+        "lock_in": "explore",
+        "patience": 2,
     },
-    "epsilon-greedy": {"epsilon": 2.0, "rho": 1.0, "explore_index": "protected"},
+    "epsilon-greedy": {
+        "epsilon": 2.0,
+        "rho": 1.0,
+        "explore_index": "protected",
+        "lock_in": "explore",
+        "patience": 2,
+    },
     "oful": {"rho": 1.0, "delta": 0.5, "radius": "printed"},
-    "protected-thompson": {"rho": 1.0},
-    "directed-thompson": {"rho": 1.0, "informative": 5.0, "share": 1e-6, "price": 0.01},
+    "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9},
+    "directed-thompson": {
+        "rho": 1.0,
+        "memory": 20.0,
+        "delta": 0.9,
+        "informative": 5.0,
+        "share": 1e-6,
+        "price": 0.01,
+    },
     "explore-then-commit": {"rounds": 50, "rho": 1.0},
     "uniform": {},
 }
 RARE = {"share", "price"}  # these bind only where no contender can tell
+WATCHING = {"lock_in", "patience"}  # these where an arm is played again and again
+UNTOLD = {("protected-thompson", "delta"), ("directed-thompson", "delta")}  # where s is not told
 ENDS_IN_AN_ERROR = {"max_core_set_rounds": CoreSetError}
 
 QUIET = {
@@ -74,7 +94,7 @@ QUIET = {
 @pytest.fixture
 def player(request, monkeypatch):
     """A policy of the table; where it plays the ball only, the worlds are the balls only."""
-    if request.param == ON_THE_BALL_ONLY:
+    if request.param in ON_THE_BALL_ONLY:
         for worlds in (testing.contract_worlds, testing.edge_worlds):
             balls = {
                 name: world
@@ -128,6 +148,19 @@ def test_every_knob_changes_something(name, knob):
     if knob in ENDS_IN_AN_ERROR:
         with pytest.raises(ENDS_IN_AN_ERROR[knob], match=knob):
             testing.check_knob_matters(POLICIES[name], knob, value)
+    elif knob in WATCHING:
+        world = failure(1.0)
+        plain = {"lock_in": "explore"} if knob == "patience" else {}
+        one = ss.simulate(POLICIES[name](world.problem, **plain), world, 600, seed=0)
+        turned = POLICIES[name](world.problem, **{**plain, knob: value})
+        other = ss.simulate(turned, world, 600, seed=0)
+        assert (one.arm != other.arm).any()
+    elif (name, knob) in UNTOLD:
+        world = synthetic(4, 3, 1, 8, noise_scale=0.3, seed=1)
+        problem = ss.Problem(4, 3, resolution=0.2, noise_scale=0.3)
+        one = ss.simulate(POLICIES[name](problem), world, 300, seed=1)
+        other = ss.simulate(POLICIES[name](problem, **{knob: value}), world, 300, seed=1)
+        assert (one.arm != other.arm).any()
     elif knob in RARE:
         world = blind_spot()
         one = ss.simulate(POLICIES[name](world.problem), world, 500, seed=1)

@@ -129,7 +129,7 @@ def test_arms_of_the_wrong_dimension_are_refused(refusal):
 
 def test_what_is_neither_arms_nor_ball_is_refused(refusal):
     assert refusal(checked_actions, PROBLEM, FLAT) == (
-        "actions must be Arms or UnitBall, got ndarray"
+        "actions must be Arms, UnitBall, Box, Ellipsoid, Simplex, got ndarray"
     )
 
 

@@ -126,7 +126,7 @@ def test_bad_news_is_refused_before_anything_has_changed(refusal, name, query, f
 @pytest.mark.parametrize(
     ("actions", "expected"),
     [
-        (np.eye(3), "actions must be Arms or UnitBall, got ndarray"),
+        (np.eye(3), "actions must be Arms, UnitBall, Box, Ellipsoid, Simplex, got ndarray"),
         (ss.UnitBall(2), "actions must have dimension 3, got 2"),
         (ss.Arms(np.eye(4)), "actions must have dimension 3, got 4"),
         (ss.Arms(2 * np.eye(3)), "length at most 1, got one of length 2"),

@@ -13,6 +13,11 @@ knobs = { dim = 3, n_protected = 2, subspace_dim = 1, noise_scale = 0.1 }
 id = "greedy"                   # a policy of the catalog, or "package.module:Class"
 policy = "epsilon-greedy"
 grid = { epsilon = [0.5, 1, 2] }   # one policy for every value; the report names the best
+
+[[policies]]
+id = "doubtful"
+policy = "directed-thompson"
+told = { resolution = 0.1, noise_scale = "unknown" }   # instead of the rank and of R
 """
 
 import hashlib
@@ -58,6 +63,7 @@ class PolicySpec(_Table):
     grid: dict[str, list[Any]] = {}
     label: str = ""
     worlds: list[str] | None = None
+    told: dict[str, Any] = {}  # what the player is told otherwise than by the world; see `retold`
 
     def expanded(self) -> "list[PolicySpec]":
         """One policy for every point of the grid."""
@@ -119,6 +125,7 @@ class Job(NamedTuple):
     world_knobs: dict[str, Any]
     policy: str
     policy_knobs: dict[str, Any]
+    told: dict[str, Any]
 
     @property
     def id(self) -> str:
@@ -138,6 +145,7 @@ def jobs_of(spec: Spec) -> list[Job]:
         Job(
             spec.name, world.id, policy.id, run, spec.seed + run, world.horizon or spec.horizon,
             spec.every, world.world, dict(world.knobs), policy.policy, dict(policy.knobs),
+            dict(policy.told),
         )
         for world in spec.worlds
         for entry in spec.policies

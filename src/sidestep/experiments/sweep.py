@@ -2,11 +2,13 @@
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sidestep.core.problem import Problem
 from sidestep.environments.catalog import from_config as world_from_config
 from sidestep.environments.sources import compiled_source
 from sidestep.errors import InputError, UnreachedDirectionsWarning
@@ -22,6 +24,7 @@ from sidestep.experiments.simulate import simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.catalog import from_config as policy_from_config
+from sidestep.policies.catalog import look_up
 
 SHORT = 2  # rounds of a run that only compiles
 
@@ -51,14 +54,30 @@ Watcher = Callable[[Progress], None]
 def players_of(job: Job) -> tuple[Any, Any]:
     """The policy and the world of a job."""
     instance = world_from_config(job.world, job.world_knobs, job.seed)
+    problem = retold(instance.problem, job.told)
     if ":" in job.policy:
         module, _, name = job.policy.partition(":")
         try:
             maker = getattr(import_module(module), name)
         except (ImportError, AttributeError) as error:
             raise InputError(f"policy {job.policy!r} cannot be imported: {error}") from error
-        return maker(instance.problem, **job.policy_knobs), instance
-    return policy_from_config(job.policy, instance.problem, job.policy_knobs), instance
+        return maker(problem, **job.policy_knobs), instance
+    return policy_from_config(job.policy, problem, job.policy_knobs), instance
+
+
+def retold(problem: Problem, told: Mapping[str, Any]) -> Problem:
+    """The problem as a player is told it.
+
+    An eigenvalue or a resolution stands for the rank, "unknown" for what is not told at all.
+    """
+    known = {name: name for name in ("eigenvalue", "resolution", "noise_scale", "costs")}
+    change: dict[str, Any] = {
+        look_up("told", name, known): None if value == "unknown" else value
+        for name, value in told.items()
+    }
+    if {"eigenvalue", "resolution"} & set(change):
+        change["subspace_dim"] = None
+    return replace(problem, **change)
 
 
 def run_job(job: Job) -> Finished:

@@ -164,9 +164,16 @@ def _is_dark(
 
 
 @kernel
-def _pays(knobs: DirectedKnobs, contested: float, seen: float, shown: float, lost: float) -> bool:
-    """Whether another action shows so much more that its loss is worth it."""
-    return seen < knobs.informative * shown and lost <= knobs.price * np.sqrt(contested)
+def _pays(
+    knobs: DirectedKnobs, contested: float, seen: float, shown: float, lost: float, luck: float
+) -> bool:
+    """Whether another action shows so much more that its loss is worth it.
+
+    What costs up to `price` standard deviations of the contest always is; what costs k times that is
+    bought in one round of k^2, so that no contest is left undecided for good because it is dear.
+    """
+    affordable = lost * np.sqrt(luck) <= knobs.price * np.sqrt(contested)
+    return seen < knobs.informative * shown and affordable
 
 
 @kernel
@@ -186,7 +193,7 @@ def _directed_on_arms(
         if dark:
             paid, v, shown = most_telling_arm(held, knobs.costs, slopes, menu)
             lost = value - dot(arm_of(menu, paid), view.rest)
-            if _pays(knobs, contested, seen, shown, lost):
+            if _pays(knobs, contested, seen, shown, lost, luck[0][0]):
                 return paid, v, EXPLORE, value - lost
     if doubted > real:
         slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), action, other)
@@ -211,7 +218,7 @@ def _directed_on_ball(
         if dark:
             paid, v, shown = most_telling_action(held, knobs.costs, slopes, body, view.rest)
             lost = value - dot(paid, view.rest)
-            if _pays(knobs, contested, seen, shown, lost):
+            if _pays(knobs, contested, seen, shown, lost, luck[0][0]):
                 return paid, v, EXPLORE, value - lost, np.nan
     if doubted > real:
         slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), action, other)
@@ -353,7 +360,8 @@ class DirectedThompson(PooledPolicy):
     rho, memory, delta   as in ProtectedThompson
     informative   another action must show 1 / informative times what the contenders show (eta)
     share         and they less than this share of the contested variance
-    price         and it may cost at most so many standard deviations of the contest (kappa)
+    price         and it may cost so many standard deviations of the contest (kappa); one that is
+                  dearer is bought the more rarely
     """
 
     problem: Problem
@@ -375,5 +383,5 @@ class DirectedThompson(PooledPolicy):
         object.__setattr__(self, "knobs", DirectedKnobs(*_common_knobs(self), *rule))
 
     def luck(self, *, on_ball: bool) -> tuple[int, int]:
-        """Two posterior draws."""
-        return 0, 2 * self.problem.n_vectors * self.problem.dim
+        """Two posterior draws, and what decides about a dear action."""
+        return 1, 2 * self.problem.n_vectors * self.problem.dim

@@ -1,0 +1,82 @@
+"""The lock-in monitor: it speaks where an arm cannot show what is in question, and not elsewhere."""
+
+import numpy as np
+import pytest
+
+import sidestep as ss
+from sidestep.core.confidence import LOGDET, Confidence
+from sidestep.core.estimator import absorb, no_evidence
+from sidestep.core.forms import Menu
+from sidestep.core.lock_in import Watch, is_due, locked_in
+from sidestep.environments import failure, synthetic
+
+RHO = np.full(2, 0.1)
+LOUD = Confidence(RHO, np.full(2, 1.0), 1.0, 1.0, 0.001, LOGDET)
+
+
+def played(actions, theta, index=(0, 1)):
+    """Evidence after actions played in turn, without noise, both vectors measured by turns."""
+    evidence = no_evidence(RHO, len(actions[0]))
+    for turn, action in enumerate(actions):
+        v = index[turn % len(index)]
+        absorb(evidence, RHO, action, v, float(theta[v] @ action))
+    return evidence
+
+
+def test_it_looks_after_every_so_many_rounds_of_one_arm_only():
+    one, other, theta = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.eye(2)
+    watch = Watch(4, False)
+    assert not is_due(watch, no_evidence(RHO, 2), one)
+    due = [is_due(watch, played([one] * n, theta), one) for n in range(1, 13)]
+    assert [n + 1 for n, yes in enumerate(due) if yes] == [4, 8, 12]
+    assert not is_due(watch, played([one] * 4, theta), other)
+    assert not is_due(watch, played([one, other, one, one], theta), one)
+
+
+def test_in_the_papers_example_the_worse_arm_is_locked_in_and_the_better_one_is_named():
+    world = failure(1.0)
+    arms = world.actions
+    worse = np.array(arms.vectors[0])
+    evidence = played([worse] * 50, world.theta)
+    menu = Menu(arms.columns, arms.squared)
+    locked, telling, _ = locked_in(Watch(50, False), LOUD, evidence, menu, 1, 0)
+    assert locked
+    assert telling == 1
+
+
+def test_an_arm_that_every_rival_was_measured_against_is_not_locked_in():
+    world = failure(1.0)
+    arms = world.actions
+    worse, better = (np.array(arm) for arm in arms.vectors)
+    evidence = played([worse, worse, better, better] * 2000 + [better] * 50, world.theta)
+    menu = Menu(arms.columns, arms.squared)
+    assert not locked_in(Watch(50, False), LOUD, evidence, menu, 1, 1)[0]
+
+
+@pytest.mark.parametrize("policy", [ss.ProtectedLinUCB, ss.RoundRobinLinUCB])
+def test_a_run_that_locks_in_says_so_in_its_trace(policy):
+    world = failure(1.0)
+    traces = [ss.simulate(policy(world.problem), world, 1000, seed, every=10) for seed in range(8)]
+    stuck = [trace for trace in traces if (trace.regret[-20:] > 0.1).all()]
+    assert stuck
+    for trace in stuck:
+        (sentence,) = trace.warnings
+        assert sentence.startswith("locked in: ")
+        stepped = ss.simulate(policy(world.problem), world, 120, trace.seed, compiled=False)
+        assert (stepped.phase == "locked-in").sum() == stepped.record.locked[0] > 0
+
+
+def test_on_fresh_arms_no_arm_is_ever_locked_in():
+    world = synthetic(noise_scale=0.1, seed=0)
+    assert ss.simulate(ss.EpsilonGreedy(world.problem), world, 500).warnings == ()
+
+
+@pytest.mark.full
+def test_exploring_gets_runs_out_of_the_lock():
+    world = failure(1.0)
+    regret = {}
+    for word in ("warn", "explore"):
+        policy = ss.ProtectedLinUCB(world.problem, lock_in=word, patience=10)
+        traces = [ss.simulate(policy, world, 3000, seed, every=3000) for seed in range(20)]
+        regret[word] = np.array([trace.cumulative_regret[-1] for trace in traces])
+    assert regret["explore"].mean() < 0.5 * regret["warn"].mean()
