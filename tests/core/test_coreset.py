@@ -264,6 +264,29 @@ def test_the_certified_set_keeps_its_share_over_two_thousand_instances(oracle, s
             assert oracle.at_most(failures, 350, delta)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("R", [0.001, 0.01, 0.1, 1.0])
+def test_a_third_is_kept_in_a_thousand_instances_at_every_noise(oracle, R):
+    rng = np.random.default_rng([6, int(1000 * R)])
+    failures = certified_failures(rng, 1000, (6, 4, 2), R, delta=1e-3)
+    assert oracle.at_most(failures, 1000, 1e-3)
+
+
+@pytest.mark.full
+def test_at_noise_one_the_certified_rule_is_hundreds_of_times_shorter_than_print():
+    rng = np.random.default_rng(7)
+    printed, certified = [], []
+    for _ in range(30):
+        protected = instance(rng)
+        ever = (int(1.05**k) for k in range(1, 600) if int(1.05**k) > int(1.05 ** (k - 1)))
+        paper = rule(INTENDED, noise=1.0, delta=1e-3 / 8)
+        printed.append(phase(paper, protected, rng, schedule=ever, cap=10**12)[0])
+        certified.append(phase(rule(CERTIFIED, noise=1.0, delta=5e-4), protected, rng)[0])
+    ratios = np.array(printed) / np.array(certified)
+    assert ratios.min() > 100
+    assert np.median(ratios) > 1000
+
+
 def test_a_rule_that_does_not_wait_would_fail_that_test(oracle):
     rng = np.random.default_rng(6)
     hasty, runs, failures = rule(CERTIFIED, noise=1.0)._replace(factor=1e-9), 100, 0
