@@ -36,10 +36,10 @@ def _on_arms(
 ) -> tuple[int, int, int, float]:
     fill(forms, evidence, knobs.confidence.rho, menu, TARGET)
     reach = radius(knobs.confidence, evidence, TARGET)
-    linear, square = forms.linear[TARGET], forms.square[TARGET]
+    linear, swing = forms.linear[TARGET], forms.swing[TARGET]
     values = np.empty(linear.size)
     for k in range(values.size):
-        values[k] = linear[k] + reach * np.sqrt(max(square[k], 0.0))
+        values[k] = linear[k] + reach * swing[k]
     arm = lowest_argmax(values)
     return arm, TARGET, PLAY, values[arm]
 
