@@ -184,43 +184,36 @@ def _entry(matrix: FloatArray, j: int, m: int) -> float:
     return matrix[j, m] if max(j, m) < matrix.shape[0] else 0.0
 
 
-@kernel
+@folded
 def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: int) -> None:
     """Compute the row of one vector, unless it is there."""
-    fill_rows(forms, evidence, rho, menu, np.full(1, index))
+    if not forms.filled[index]:
+        forms.filled[index] = 1
+        K, centre = menu.squared.size, evidence.centre[index]
+        linear, square, swing = _row(forms, index, K)
+        if forms.metric == PRECISION:
+            both_forms(menu, centre, evidence.gram[index], rho[index], linear, square)
+            for k in range(K):
+                swing[k] = _along_arm(menu.squared[k], square[k])
+        else:
+            both_forms(menu, centre, evidence.inverse[index], 0.0, linear, square)
+            for k in range(K):
+                swing[k] = np.sqrt(max(square[k], 0.0))
 
 
 @folded
-def fill_rows(
-    forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, rows: IntArray
-) -> None:
-    """The same for several vectors, in one call: to hand over the evidence has its price."""
-    K = menu.squared.size
-    for index in rows:
-        if forms.filled[index]:
-            continue
-        forms.filled[index] = 1
-        linear, square = forms.linear[index][:K], forms.square[index][:K]
-        centre = evidence.centre[index]
-        if forms.metric == PRECISION:
-            both_forms(menu, centre, evidence.gram[index], rho[index], linear, square)
-        else:
-            both_forms(menu, centre, evidence.inverse[index], 0.0, linear, square)
-        _swings(forms.metric, menu.squared, square, forms.swing[index][:K])
+def _row(forms: Forms, index: int, K: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Linear form, quadratic form and swing of one vector; menus of different sizes share a room."""
+    return forms.linear[index][:K], forms.square[index][:K], forms.swing[index][:K]
 
 
 @kernel
-def _swings(metric: int, squared: FloatArray, square: FloatArray, out: FloatArray) -> None:
-    """How far every arm can be moved in a set of radius 1, into `out` (K,); zero for a zero arm."""
-    if metric == PRECISION:
-        for k in range(out.size):
-            out[k] = squared[k] / np.sqrt(square[k]) if square[k] > 0.0 else 0.0
-    else:
-        for k in range(out.size):
-            out[k] = np.sqrt(max(square[k], 0.0))
+def _along_arm(squared: float, square: float) -> float:
+    """|a|^2 / |a|_V; zero for the zero arm."""
+    return squared / np.sqrt(square) if square > 0.0 else 0.0
 
 
-@kernel
+@folded
 def follow(
     forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, index: int, surprise: float
 ) -> None:
@@ -228,29 +221,30 @@ def follow(
 
     |a|_V^2 has grown by <a, action>^2. With W the new inverse and g = W action, the old one was
     W + g g' / (1 - <action, g>): |a|_W^2 has shrunk by <a, g>^2 / (1 - <action, g>). The centre has moved
-    by g times the surprise, feedback - <action, old centre>. Where |a|_W^2 shrank by more than half that
-    difference would be rounding, and where the evidence was computed anew rounding shall not build
-    up: the row is given up, and filled when next needed.
+    by g times the surprise, feedback - <action, old centre>. Where |a|_W^2 shrank twentyfold that
+    difference would be rounding, and where the inverse was computed anew rounding shall not build up:
+    the row is given up, and filled when next needed.
     """
-    if not forms.filled[index]:
-        return
-    K = menu.squared.size
-    linear, square = forms.linear[index][:K], forms.square[index][:K]
-    along, factor = np.empty(K), 1.0
-    if forms.metric == PRECISION:
-        two_scores(menu.columns, action, evidence.centre[index], along, linear)
-    else:
-        direction = apply(evidence.inverse[index], action)
-        left = 1.0 - dot(action, direction)
-        if left < 0.5 or evidence.counts[index] % REFACTOR == 0:
-            forms.filled[index] = 0
-            return
-        factor = -1.0 / left
-        scores(menu.columns, direction, along)
-        add(linear, surprise, along)
-    for k in range(along.size):
-        square[k] += factor * along[k] * along[k]
-    _swings(forms.metric, menu.squared, square, forms.swing[index][:K])
+    if forms.filled[index]:
+        K = menu.squared.size
+        linear, square, swing = _row(forms, index, K)
+        along = np.empty(K)
+        if forms.metric == PRECISION:
+            two_scores(menu.columns, action, evidence.centre[index], along, linear)
+            for k in range(K):
+                square[k] += along[k] * along[k]
+                swing[k] = _along_arm(menu.squared[k], square[k])
+        else:
+            direction = apply(evidence.inverse[index], action)
+            left = 1.0 - dot(action, direction)
+            if left < 0.05 or evidence.counts[index] % REFACTOR == 0:
+                forms.filled[index] = 0
+            else:
+                scores(menu.columns, direction, along)
+                for k in range(K):
+                    linear[k] += surprise * along[k]
+                    square[k] -= along[k] * along[k] / left
+                    swing[k] = np.sqrt(max(square[k], 0.0))
 
 
 @kernel

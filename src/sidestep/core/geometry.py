@@ -38,7 +38,7 @@ def largest(values: FloatArray) -> float:
         c, d = max(c, values[k + 2]), max(d, values[k + 3])
     for k in range(fours, values.size):
         a = max(a, values[k])
-    return max(max(a, b), max(c, d))
+    return max(a, b, c, d)
 
 
 @kernel

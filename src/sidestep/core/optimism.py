@@ -20,7 +20,7 @@ import numpy as np
 from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, fill_rows
+from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, fill
 from sidestep.core.geometry import DEPENDENT, add, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.sensitivity import first_order_values
@@ -88,8 +88,8 @@ def _surrogate_values(
     """Value of every arm at the point of its confidence sets that the appendix moves to; (K,)."""
     values = np.empty(menu.squared.size)
     radii = np.empty(rows.size)
-    fill_rows(forms, evidence, confidence.rho, menu, rows)
     for row in range(rows.size):
+        fill(forms, evidence, confidence.rho, menu, rows[row])
         radii[row] = radius(confidence, evidence, rows[row])
     if code == ELLIPSOID:
         _along_inverse(evidence, radii, menu, forms, rows, values)

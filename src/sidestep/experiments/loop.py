@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import width
 from sidestep.core.estimator import Evidence, absorb
 from sidestep.core.forms import Forms, Menu, arm_of, follow
@@ -57,13 +57,13 @@ def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     return Kept(metric, *rooms, np.zeros(shape[:2], np.int64))
 
 
-@kernel
+@folded
 def forms_of(kept: Kept, m: int) -> Forms:
     """The forms of one menu."""
     return Forms(kept.metric, kept.linear[m], kept.square[m], kept.swing[m], kept.filled[m])
 
 
-@kernel
+@folded
 def roll(rng: Generator, luck: tuple[FloatArray, FloatArray]) -> None:
     """Draw the chance of one round: uniforms, then normals, as `ask` does."""
     for j in range(luck[0].size):
@@ -72,14 +72,14 @@ def roll(rng: Generator, luck: tuple[FloatArray, FloatArray]) -> None:
         luck[1][j] = rng.standard_normal()
 
 
-@kernel
+@folded
 def measure(truth: Truth, rng: Generator, action: FloatArray, index: int) -> float:
     """Feedback of one query; takes one draw."""
     draw = rng.standard_normal() if truth.noise == GAUSSIAN else rng.random()
     return feedback_of(truth, action, index, draw)
 
 
-@kernel
+@folded
 def keep(
     record: Record,
     span: Span,
@@ -157,7 +157,7 @@ def run_on_arms(
     return so_far
 
 
-@kernel
+@folded
 def catch_up(
     kept: Kept,
     evidence: Evidence,

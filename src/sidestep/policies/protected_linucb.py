@@ -91,7 +91,7 @@ def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
     return lowest_argmax(widths)
 
 
-@kernel
+@folded
 def _on_arms(
     knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
