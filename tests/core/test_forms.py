@@ -6,7 +6,7 @@ import pytest
 from sidestep.core.actions import Arms
 from sidestep.core.estimator import REFACTOR, absorb, no_evidence
 from sidestep.core.forms import (
-    BLOCK,
+    CHUNK,
     COVARIANCE,
     PRECISION,
     Menu,
@@ -23,7 +23,7 @@ from sidestep.core.forms import (
 METRICS = pytest.mark.parametrize(
     "metric", [PRECISION, COVARIANCE], ids=["precision", "covariance"]
 )
-SIZES = pytest.mark.parametrize("count", [1, 7, BLOCK, BLOCK + 1, 2 * BLOCK + 44])
+SIZES = pytest.mark.parametrize("count", [1, 7, CHUNK, CHUNK + 1, CHUNK + 44])
 DIM = 5
 
 
@@ -124,7 +124,7 @@ def test_a_row_that_is_not_filled_is_not_followed():
 
 
 @METRICS
-@pytest.mark.parametrize("count", [7, BLOCK + 1, 2 * BLOCK + 44])
+@pytest.mark.parametrize("count", [7, 301, CHUNK + 1])
 @pytest.mark.parametrize("rho", [1.0, 0.1, 1e-3, 6e-6])  # the last is R^2 d / M^2 at R = 0.001
 def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(metric, count, rho):
     rng = np.random.default_rng(3)
@@ -152,7 +152,7 @@ def test_duplicates_of_an_arm_have_identical_forms(metric):
     rng = np.random.default_rng(4)
     rho = np.array([0.1])
     few = vectors(7)
-    copies = rng.permutation(np.repeat(np.arange(7), 43))  # 301 arms, across blocks
+    copies = rng.permutation(np.repeat(np.arange(7), 243))  # 1701 arms, across chunks
     rows = few[copies]
     menu, forms = menu_of(rows), empty_forms(metric, 1, len(rows))
     evidence = some_evidence(rho)

@@ -10,11 +10,11 @@ import numpy as np
 
 from sidestep.core.compiled import folded, kernel
 from sidestep.core.estimator import REFACTOR, Evidence
-from sidestep.core.geometry import add, apply, copied, dot
+from sidestep.core.geometry import add, apply, dot
 from sidestep.core.problem import FloatArray, IntArray
 
 PRECISION, COVARIANCE = 0, 1  # which quadratic form of an arm is kept: |a|_V^2 or |a|_{V^-1}^2
-BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
+CHUNK = 1024  # arms worked on at a time, so that their columns stay in the second cache
 
 
 class Menu(NamedTuple):
@@ -98,49 +98,40 @@ def both_forms(
     linear: FloatArray,
     square: FloatArray,
 ) -> None:
-    """<a, vector> and |a|^2 in the metric of matrix + ridge I, for every arm; matrix is symmetric."""
+    """<a, vector> and |a|^2 in the metric of matrix + ridge I, for every arm; matrix is symmetric.
+
+    Three by three entries of the matrix are taken in one pass.
+    """
     K = square.size
     for k in range(K):
         linear[k] = 0.0
         square[k] = ridge * menu.squared[k]
-    if K <= BLOCK:
-        _add_forms(menu.columns, vector, matrix, linear, square)
-        return
-    room = np.empty((vector.size, BLOCK))
-    for start in range(0, K, BLOCK):
-        stop = min(start + BLOCK, K)
-        for j in range(vector.size):
-            copied(menu.columns[j][start:stop], room[j])
-        _add_forms(room, vector, matrix, linear[start:stop], square[start:stop])
-
-
-@kernel
-def _add_forms(
-    columns: FloatArray,
-    vector: FloatArray,
-    matrix: FloatArray,
-    linear: FloatArray,
-    square: FloatArray,
-) -> None:
-    """The same for a block of arms, three by three entries of the matrix in one pass."""
-    for j in range(0, vector.size, 3):
-        _within(columns, vector, matrix, j, linear, square)
-        for m in range(0, j, 3):
-            _across(columns, matrix, j, m, square)
+    for start in range(0, K, CHUNK):
+        stop = min(start + CHUNK, K)
+        here, there = linear[start:stop], square[start:stop]
+        for j in range(0, vector.size, 3):
+            _within(menu.columns, start, j, vector, matrix, here, there)
+            for m in range(0, j, 3):
+                _across(menu.columns, start, j, m, matrix, there)
 
 
 @kernel
 def _within(
     columns: FloatArray,
+    start: int,
+    j: int,
     vector: FloatArray,
     matrix: FloatArray,
-    j: int,
     linear: FloatArray,
     square: FloatArray,
 ) -> None:
     """Add what columns j to j+2 contribute among themselves; past the last one weights are zero."""
     d = vector.size
-    a, b, c = columns[j], columns[min(j + 1, d - 1)], columns[min(j + 2, d - 1)]
+    a, b, c = (
+        columns[j][start:],
+        columns[min(j + 1, d - 1)][start:],
+        columns[min(j + 2, d - 1)][start:],
+    )
     aa, ab, ac = matrix[j, j], 2.0 * _entry(matrix, j, j + 1), 2.0 * _entry(matrix, j, j + 2)
     bb, bc = _entry(matrix, j + 1, j + 1), 2.0 * _entry(matrix, j + 1, j + 2)
     cc = _entry(matrix, j + 2, j + 2)
@@ -154,28 +145,33 @@ def _within(
 
 
 @kernel
-def _across(columns: FloatArray, matrix: FloatArray, j: int, m: int, square: FloatArray) -> None:
+def _across(
+    columns: FloatArray, start: int, j: int, m: int, matrix: FloatArray, square: FloatArray
+) -> None:
     """Add what columns j to j+2 contribute with columns m to m+2."""
-    last = matrix.shape[0] - 1
-    a, b, c = columns[j], columns[min(j + 1, last)], columns[min(j + 2, last)]
-    x, y, z = columns[m], columns[m + 1], columns[m + 2]
-    ax, ay, az = 2.0 * matrix[j, m], 2.0 * matrix[j, m + 1], 2.0 * matrix[j, m + 2]
+    d = matrix.shape[0]
+    a, b, c = (
+        columns[j][start:],
+        columns[min(j + 1, d - 1)][start:],
+        columns[min(j + 2, d - 1)][start:],
+    )
+    x, y, z = columns[m][start:], columns[m + 1][start:], columns[m + 2][start:]
+    ax, ay, az = matrix[j, m], matrix[j, m + 1], matrix[j, m + 2]
     bx, by, bz = (
-        2.0 * _entry(matrix, j + 1, m),
-        2.0 * _entry(matrix, j + 1, m + 1),
-        2.0 * _entry(matrix, j + 1, m + 2),
+        _entry(matrix, j + 1, m),
+        _entry(matrix, j + 1, m + 1),
+        _entry(matrix, j + 1, m + 2),
     )
     cx, cy, cz = (
-        2.0 * _entry(matrix, j + 2, m),
-        2.0 * _entry(matrix, j + 2, m + 1),
-        2.0 * _entry(matrix, j + 2, m + 2),
+        _entry(matrix, j + 2, m),
+        _entry(matrix, j + 2, m + 1),
+        _entry(matrix, j + 2, m + 2),
     )
     for k in range(square.size):
-        square[k] += (
-            a[k] * (ax * x[k] + ay * y[k] + az * z[k])
-            + b[k] * (bx * x[k] + by * y[k] + bz * z[k])
-            + c[k] * (cx * x[k] + cy * y[k] + cz * z[k])
-        )
+        first = a[k] * (ax * x[k] + ay * y[k] + az * z[k])
+        second = b[k] * (bx * x[k] + by * y[k] + bz * z[k])
+        third = c[k] * (cx * x[k] + cy * y[k] + cz * z[k])
+        square[k] += 2.0 * (first + second + third)
 
 
 @kernel

@@ -20,10 +20,12 @@ import numpy as np
 from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, fill
+from sidestep.core.forms import COVARIANCE, PRECISION, Forms, Menu, fill
 from sidestep.core.geometry import DEPENDENT, add, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.sensitivity import first_order_values
+
+BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
 
 PRINTED, CORRECTED, ELLIPSOID = 0, 1, 2
 SURROGATES = ("printed", "corrected", "ellipsoid", "first-order")
