@@ -29,7 +29,7 @@ import numpy as np
 import sidestep as ss
 from sidestep.core.compiled import kernel
 from sidestep.core.estimator import absorb
-from sidestep.core.forms import Forms, Menu, arm_of, empty_forms
+from sidestep.core.forms import Menu, arm_of, empty_forms
 from sidestep.environments.instance import feedback_of
 from sidestep.experiments.simulate import streams_of
 from sidestep.policies.dispatch import choose
@@ -48,8 +48,7 @@ def play_given(knobs, evidence, core_set, truth, columns, squared, room, draws, 
         menu = Menu(columns[given], squared[given])
         for i in range(room.filled.size):
             room.filled[i] = 0
-        forms = Forms(room.metric, room.linear, room.square, room.filled)
-        arm, index, _, _ = choose(knobs, evidence, core_set, menu, forms, luck)
+        arm, index, _, _ = choose(knobs, evidence, core_set, menu, room, luck)
         action = arm_of(menu, arm)
         feedback = feedback_of(truth, action, index, draws[t])
         absorb(evidence, rho, action, index, feedback)

@@ -6,23 +6,24 @@ import pytest
 from sidestep.core.actions import Arms
 from sidestep.core.estimator import REFACTOR, absorb, no_evidence
 from sidestep.core.forms import (
-    BLOCK,
+    CHUNK,
     COVARIANCE,
     PRECISION,
     Menu,
     arm_of,
+    both_forms,
     empty_forms,
     fill,
     follow,
     scores,
-    squares,
+    two_scores,
     upper_means,
 )
 
 METRICS = pytest.mark.parametrize(
     "metric", [PRECISION, COVARIANCE], ids=["precision", "covariance"]
 )
-SIZES = pytest.mark.parametrize("count", [1, 7, BLOCK, BLOCK + 1, 2 * BLOCK + 44])
+SIZES = pytest.mark.parametrize("count", [1, 7, CHUNK, CHUNK + 1, CHUNK + 44])
 DIM = 5
 
 
@@ -55,15 +56,30 @@ def reference(metric, evidence, rho, rows, index):
     return rows @ evidence.centre[index], np.einsum("kj,jm,km->k", rows, matrix, rows)
 
 
+def swing(metric, rows, square):
+    """How far <a, theta> moves: along a to the edge of {|x|_V <= 1}; along V^-1 a likewise."""
+    squared, norm = np.einsum("kj,kj->k", rows, rows), np.sqrt(np.maximum(square, 0.0))
+    if metric == COVARIANCE:
+        return norm
+    return np.divide(squared, norm, out=np.zeros(len(rows)), where=norm > 0)
+
+
 @SIZES
-def test_scores_and_squares_are_those_of_numpy(count):
-    rows = vectors(count)
-    root = np.random.default_rng(2).standard_normal((DIM, DIM))
-    matrix, vector, out = root @ root.T, root[0].copy(), np.empty(count)
-    scores(menu_of(rows).columns, vector, out)
-    assert out == pytest.approx(rows @ vector, abs=1e-13)
-    squares(menu_of(rows).columns, matrix, out)
-    assert out == pytest.approx(np.einsum("kj,jm,km->k", rows, matrix, rows), abs=1e-13)
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 9])  # columns are taken by threes and by fours
+def test_scores_and_forms_are_those_of_numpy(count, d):
+    rows = vectors(count, d=d)
+    root = np.random.default_rng(2).standard_normal((d + 1, d))
+    matrix, first, second = root.T @ root, root[0].copy(), root[1].copy()
+    one, other = np.empty(count), np.empty(count)
+    scores(menu_of(rows).columns, first, one)
+    assert one == pytest.approx(rows @ first, abs=1e-13)
+    two_scores(menu_of(rows).columns, first, second, one, other)
+    assert one == pytest.approx(rows @ first, abs=1e-13)
+    assert other == pytest.approx(rows @ second, abs=1e-13)
+    both_forms(menu_of(rows), second, matrix, 0.3, one, other)
+    matrix += 0.3 * np.eye(d)
+    assert one == pytest.approx(rows @ second, abs=1e-13)
+    assert other == pytest.approx(np.einsum("kj,jm,km->k", rows, matrix, rows), abs=1e-12)
 
 
 def test_an_arm_is_taken_out_as_a_vector_of_its_own():
@@ -82,6 +98,7 @@ def test_fill_computes_the_row_of_one_vector_only(metric, count):
     linear, square = reference(metric, evidence, rho, rows, 1)
     assert forms.linear[1] == pytest.approx(linear, abs=1e-13)
     assert forms.square[1] == pytest.approx(square, abs=1e-12)
+    assert forms.swing[1] == pytest.approx(swing(metric, rows, square), abs=1e-12)
     assert forms.filled.tolist() == [0, 1]
 
 
@@ -100,14 +117,14 @@ def test_a_row_that_is_not_filled_is_not_followed():
     evidence = some_evidence(rho)
     forms = empty_forms(PRECISION, 1, 6)
     forms.linear[:], forms.square[:] = 7.0, 7.0
-    follow(forms, evidence, menu_of(vectors(6)), np.ones(DIM), 0)
+    follow(forms, evidence, menu_of(vectors(6)), np.ones(DIM), 0, 0.1)
     assert (forms.linear == 7.0).all()
     assert (forms.square == 7.0).all()
     assert not forms.filled.any()
 
 
 @METRICS
-@pytest.mark.parametrize("count", [7, BLOCK + 1, 2 * BLOCK + 44])
+@pytest.mark.parametrize("count", [7, 301, CHUNK + 1])
 @pytest.mark.parametrize("rho", [1.0, 0.1, 1e-3, 6e-6])  # the last is R^2 d / M^2 at R = 0.001
 def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(metric, count, rho):
     rng = np.random.default_rng(3)
@@ -119,12 +136,15 @@ def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(me
         fill(forms, evidence, rhos, menu, index)
     for t in range(3 * REFACTOR):
         action, index = rows[rng.integers(count)].copy(), t % 2
-        absorb(evidence, rhos, action, index, rng.standard_normal())
-        follow(forms, evidence, menu, action, index)
+        surprise = rng.standard_normal()
+        absorb(evidence, rhos, action, index, evidence.centre[index] @ action + surprise)
+        follow(forms, evidence, menu, action, index, surprise)
         fill(forms, evidence, rhos, menu, index)  # a row that could not follow is computed anew
         linear, square = reference(metric, evidence, rhos, rows, index)
         assert np.allclose(forms.linear[index], linear, rtol=1e-9, atol=1e-9)
         assert np.allclose(forms.square[index], square, rtol=1e-9, atol=1e-12)
+        expected = swing(metric, rows, forms.square[index])
+        assert np.allclose(forms.swing[index], expected, rtol=1e-12, atol=0.0)
 
 
 @METRICS
@@ -132,7 +152,7 @@ def test_duplicates_of_an_arm_have_identical_forms(metric):
     rng = np.random.default_rng(4)
     rho = np.array([0.1])
     few = vectors(7)
-    copies = rng.permutation(np.repeat(np.arange(7), 43))  # 301 arms, across blocks
+    copies = rng.permutation(np.repeat(np.arange(7), 243))  # 1701 arms, across chunks
     rows = few[copies]
     menu, forms = menu_of(rows), empty_forms(metric, 1, len(rows))
     evidence = some_evidence(rho)
@@ -141,9 +161,11 @@ def test_duplicates_of_an_arm_have_identical_forms(metric):
         for arm in range(7):
             assert len(set(forms.linear[0][copies == arm].tolist())) == 1
             assert len(set(forms.square[0][copies == arm].tolist())) == 1
+            assert len(set(forms.swing[0][copies == arm].tolist())) == 1
         action = few[t % 7].copy()
-        absorb(evidence, rho, action, 0, rng.standard_normal())
-        follow(forms, evidence, menu, action, 0)
+        surprise = rng.standard_normal()
+        absorb(evidence, rho, action, 0, evidence.centre[0] @ action + surprise)
+        follow(forms, evidence, menu, action, 0, surprise)
 
 
 @SIZES

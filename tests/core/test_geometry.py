@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sidestep.core import geometry
+from sidestep.core.geometry import SKIP
 
 ROUNDING = np.finfo(float).eps
 
@@ -146,8 +147,16 @@ def test_before_the_first_measurement_plug_in_takes_nothing_out():
 def test_lowest_argmax_is_the_row_of_the_largest_value():
     rng = np.random.default_rng(15)
     for _ in range(50):
-        values = rng.standard_normal(20)
-        assert geometry.lowest_argmax(values) == int(np.argmax(values))
+        for count in (1, 20, SKIP, 3 * SKIP + 5):
+            values = rng.standard_normal(count)
+            assert geometry.lowest_argmax(values) == int(np.argmax(values))
+
+
+@pytest.mark.parametrize("lowest", [0, SKIP - 1, SKIP, SKIP + 1, 3 * SKIP - 1])
+def test_the_lowest_of_many_values_that_tie_is_found_wherever_it_is(lowest):
+    values = np.linspace(-1.0, 0.5, 3 * SKIP)
+    values[lowest:] = 1.0
+    assert geometry.lowest_argmax(values) == lowest
 
 
 @pytest.mark.parametrize("largest", [1.0, -1.0, 0.3, -1e-8, 1e12])

@@ -10,8 +10,14 @@ from sidestep.core.actions import Arms
 from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, copy_evidence, no_evidence
-from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Menu, empty_forms
-from sidestep.core.optimism import SURROGATES, metric_of, optimistic_values, surrogate_called
+from sidestep.core.forms import COVARIANCE, PRECISION, Menu, empty_forms
+from sidestep.core.optimism import (
+    BLOCK,
+    SURROGATES,
+    metric_of,
+    optimistic_values,
+    surrogate_called,
+)
 from sidestep.core.sensitivity import first_order_values
 
 DENSE = ("printed", "corrected", "ellipsoid")

@@ -20,7 +20,7 @@ import numpy as np
 
 from sidestep.core.compiled import kernel
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu, scores, squares
+from sidestep.core.forms import Menu, both_forms
 from sidestep.core.geometry import (
     apply,
     cholesky,
@@ -180,8 +180,7 @@ def most_telling_arm(
     best_arm, best_v, largest = 0, 0, -1.0
     along, square = np.empty(menu.squared.size), np.empty(menu.squared.size)
     for v in range(slopes.shape[0]):
-        scores(menu.columns, apply(held.inverse[v], slopes[v]), along)
-        squares(menu.columns, held.inverse[v], square)
+        both_forms(menu, apply(held.inverse[v], slopes[v]), held.inverse[v], 0.0, along, square)
         weight = held.noise[v] ** 2 / costs[v]
         for k in range(along.size):
             along[k] = weight * along[k] * along[k] / (1.0 + square[k])

@@ -44,10 +44,23 @@ _FOLDER = cache_folder()
 
 def kernel(function: Function) -> Function:
     """Compile on first call, cached on disk; IEEE arithmetic (no reassociation), 1/0 gives inf."""
+    return _compiled(function, inline="never")
+
+
+def folded(function: Function) -> Function:
+    """The same, written into its caller: every array in a tuple that is handed on is counted anew.
+
+    For what hands much on and does little.
+    """
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Function, inline: str) -> Function:
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = _FOLDER  # read once, while the function is decorated
     try:
-        return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
+        compiler = numba.njit(cache=True, error_model="numpy", inline=inline)
+        return cast(Function, compiler(function))
     finally:
         settings.CACHE_DIR = before

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.estimator import Evidence
 from sidestep.core.geometry import copied, quadratic
 from sidestep.core.problem import FloatArray, IntArray
@@ -32,7 +32,7 @@ class Ellipsoids(NamedTuple):
     radius: FloatArray  # (n,)
 
 
-@kernel
+@folded
 def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     """sqrt(beta), the radius of Theta_i in the norm of V_i.
 
@@ -44,7 +44,7 @@ def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     return _radius(confidence, d, evidence.counts[index], evidence.logdet[index], index)
 
 
-@kernel
+@folded
 def _radius(confidence: Confidence, d: int, count: int, logdet: float, index: int) -> float:
     R, rho = confidence.noise[index], confidence.rho[index]
     if confidence.form == PRINTED:
@@ -75,7 +75,7 @@ def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> El
     return sets
 
 
-@kernel
+@folded
 def widest(confidence: Confidence, evidence: Evidence, rows: IntArray, action: FloatArray) -> int:
     """Of the vectors in `rows` the one least understood along the action (Alg. 2, index)."""
     best, largest = rows[0], -1.0

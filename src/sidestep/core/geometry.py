@@ -7,6 +7,7 @@ from sidestep.core.problem import TARGET, FloatArray, IntArray
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
 DEPENDENT = 1e-12  # share of a vector that is left off the others, below which it adds no direction
+SKIP = 128  # values that are looked at together for the lowest of those that tie
 ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 
 
@@ -16,14 +17,28 @@ def lowest_argmax(values: FloatArray) -> int:
 
     A tie is a tie up to rounding: otherwise the order in which a sum was taken would choose.
     """
-    largest = -np.inf
-    for k in range(values.size):
-        largest = max(largest, values[k])
-    floor = largest - TIE * abs(largest)
-    for k in range(values.size):
+    top = largest(values)
+    floor = top - TIE * abs(top)
+    start = 0
+    while start + SKIP < values.size and largest(values[start : start + SKIP]) < floor:
+        start += SKIP
+    for k in range(start, values.size):
         if values[k] >= floor:
             return k
     return 0
+
+
+@kernel
+def largest(values: FloatArray) -> float:
+    """The largest value: four lanes, since one would wait for itself at every step."""
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    fours = values.size - values.size % 4
+    for k in range(0, fours, 4):
+        a, b = max(a, values[k]), max(b, values[k + 1])
+        c, d = max(c, values[k + 2]), max(d, values[k + 3])
+    for k in range(fours, values.size):
+        a = max(a, values[k])
+    return max(a, b, c, d)
 
 
 @kernel

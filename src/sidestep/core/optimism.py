@@ -17,13 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import BLOCK, COVARIANCE, PRECISION, Forms, Menu, fill_rows
-from sidestep.core.geometry import DEPENDENT, add, copied, dot
+from sidestep.core.forms import COVARIANCE, PRECISION, Forms, Menu, fill
+from sidestep.core.geometry import DEPENDENT, add, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.sensitivity import first_order_values
+
+BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
 
 PRINTED, CORRECTED, ELLIPSOID = 0, 1, 2
 SURROGATES = ("printed", "corrected", "ellipsoid", "first-order")
@@ -46,7 +48,7 @@ def surrogate_called(word: str) -> Surrogate:
     return Surrogate(SURROGATES.index(word), True if word == "first-order" else None)
 
 
-@kernel
+@folded
 def optimistic_values(
     surrogate: Surrogate,
     confidence: Confidence,
@@ -76,7 +78,7 @@ def _values(
     return first_order_values(confidence, evidence, menu, rows)[0]
 
 
-@kernel
+@folded
 def _surrogate_values(
     code: int,
     confidence: Confidence,
@@ -88,95 +90,157 @@ def _surrogate_values(
     """Value of every arm at the point of its confidence sets that the appendix moves to; (K,)."""
     values = np.empty(menu.squared.size)
     radii = np.empty(rows.size)
-    fill_rows(forms, evidence, confidence.rho, menu, rows)
     for row in range(rows.size):
+        fill(forms, evidence, confidence.rho, menu, rows[row])
         radii[row] = radius(confidence, evidence, rows[row])
     if code == ELLIPSOID:
         _along_inverse(evidence, radii, menu, forms, rows, values)
+        return values
+    products = _products_of(evidence.centre, rows)
+    if code == CORRECTED and rows.size == 2:
+        _off_one(products, radii, menu.squared, forms.linear, forms.swing, rows, values)
+    elif code == CORRECTED and rows.size == 3:
+        _off_two(products, radii, menu.squared, forms.linear, forms.swing, rows, values)
     else:
-        _along_action(code == PRINTED, evidence.centre, radii, menu, forms, rows, values)
+        printed = code == PRINTED
+        _along_action(
+            printed, products, radii, menu.squared, forms.linear, forms.swing, rows, values
+        )
     return values
+
+
+@kernel
+def _products_of(centre: FloatArray, rows: IntArray) -> FloatArray:
+    """Inner products of the estimates in `rows`; (n, n)."""
+    products = np.empty((rows.size, rows.size))
+    for i in range(rows.size):
+        for j in range(i + 1):
+            products[i, j] = products[j, i] = dot(centre[rows[i]], centre[rows[j]])
+    return products
+
+
+@kernel
+def _off_one(
+    products: FloatArray,
+    radii: FloatArray,
+    squared: FloatArray,
+    linear: FloatArray,
+    swing: FloatArray,
+    rows: IntArray,
+    values: FloatArray,
+) -> None:
+    """`_along_action` for the corrected surrogate and s = 1, in one pass."""
+    q, g = products[0, 1], products[1, 1]
+    linear_0, linear_1 = linear[rows[0]], linear[rows[1]]
+    swing_0, swing_1 = swing[rows[0]], swing[rows[1]]
+    for k in range(values.size):
+        length = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
+        turn_0, most_1 = radii[0] * swing_0[k], radii[1] * swing_1[k]
+        turn_1 = -min(most_1, max(-most_1, linear_1[k]))
+        moved_0, moved_1 = linear_0[k] + turn_0, linear_1[k] + turn_1
+        q_1 = q + (turn_1 * moved_0 + turn_0 * linear_1[k]) * length
+        g_11 = g + turn_1 * (moved_1 + linear_1[k]) * length
+        share = moved_1 / g_11 if g_11 > 0.0 else 0.0
+        values[k] = moved_0 - share * q_1
+
+
+@kernel
+def _off_two(
+    products: FloatArray,
+    radii: FloatArray,
+    squared: FloatArray,
+    linear: FloatArray,
+    swing: FloatArray,
+    rows: IntArray,
+    values: FloatArray,
+) -> None:
+    """`_along_action` for the corrected surrogate and s = 2, in one pass."""
+    linear_0, linear_1, linear_2 = linear[rows[0]], linear[rows[1]], linear[rows[2]]
+    swing_0, swing_1, swing_2 = swing[rows[0]], swing[rows[1]], swing[rows[2]]
+    for k in range(values.size):
+        length = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
+        turn_0, most_1, most_2 = (
+            radii[0] * swing_0[k],
+            radii[1] * swing_1[k],
+            radii[2] * swing_2[k],
+        )
+        turn_1 = -min(most_1, max(-most_1, linear_1[k]))
+        turn_2 = -min(most_2, max(-most_2, linear_2[k]))
+        moved_0, moved_1, moved_2 = linear_0[k] + turn_0, linear_1[k] + turn_1, linear_2[k] + turn_2
+        q_1 = products[1, 0] + (turn_1 * moved_0 + turn_0 * linear_1[k]) * length
+        q_2 = products[2, 0] + (turn_2 * moved_0 + turn_0 * linear_2[k]) * length
+        g_11 = products[1, 1] + turn_1 * (moved_1 + linear_1[k]) * length
+        g_21 = products[2, 1] + (turn_2 * moved_1 + turn_1 * linear_2[k]) * length
+        g_22 = products[2, 2] + turn_2 * (moved_2 + linear_2[k]) * length
+        weight = 1.0 / g_11 if g_11 > 0.0 else 0.0
+        share = g_21 * weight
+        pivot = g_22 - share * g_21
+        left = (moved_2 - share * moved_1) * (q_2 - share * q_1)
+        values[k] = moved_0 - moved_1 * q_1 * weight
+        values[k] -= left / pivot if pivot > DEPENDENT * g_22 else 0.0
 
 
 @kernel
 def _along_action(
     printed: bool,
-    centre: FloatArray,
+    products: FloatArray,
     radii: FloatArray,
-    menu: Menu,
-    forms: Forms,
+    squared: FloatArray,
+    linear: FloatArray,
+    swing: FloatArray,
     rows: IntArray,
     values: FloatArray,
 ) -> None:
     """Values when theta_i = centre_i + shift_i a: all follows from the forms; needs PRECISION."""
     n, K = rows.size, values.size
-    products = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            products[i, j] = dot(centre[rows[i]], centre[rows[j]])
     room = min(BLOCK, K)
-    length, gram, space = np.empty(room), np.empty((n, n, room)), np.empty((4, n, room))
-    linear, square, shift, moved = space[0], space[1], space[2], space[3]
+    gram, space = np.empty((n, n, room)), np.empty((3, n, room))
+    turn, moved, shift = space[0], space[1], space[2]
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
-        copied(menu.squared[start:stop], length)
+        length = squared[start:stop]
         for i in range(n):
-            copied(forms.linear[rows[i]][start:stop], linear[i])
-            copied(forms.square[rows[i]][start:stop], square[i])
-        _shifts(printed, radii, length, linear, square, shift, moved, stop - start)
-        _grams(products, linear, shift, moved, gram, stop - start)
+            here = linear[rows[i]][start:stop]
+            _turn(i, printed, radii[i], length, here, swing[rows[i]][start:stop], turn[i])
+            for k in range(here.size):
+                moved[i, k] = here[k] + turn[i, k]
+                shift[i, k] = turn[i, k] / length[k] if length[k] > 0.0 else 0.0
+            # <c_i + s_i a, c_j + s_j a>, with <a, theta_j> in moved[j]
+            for j in range(i + 1):
+                centres = products[i, j]
+                for k in range(here.size):
+                    gram[i, j, k] = centres + shift[i, k] * moved[j, k] + shift[j, k] * here[k]
         _project(gram, moved, n, values[start:stop])
 
 
 @kernel
-def _shifts(
+def _turn(
+    i: int,
     printed: bool,
-    radii: FloatArray,
-    length: FloatArray,
+    reach: float,
+    squared: FloatArray,
     linear: FloatArray,
-    square: FloatArray,
-    shift: FloatArray,
-    moved: FloatArray,
-    size: int,
+    swing: FloatArray,
+    turn: FloatArray,
 ) -> None:
-    """How far the appendix moves the target towards a and protected estimates off it.
+    """By how much <a, theta_i> is moved: the target's up, a protected one towards zero.
 
     Deviation from the paper: a protected estimate moves by -clip(<a, c> / w, -1, 1) steps, not +. The
     printed sign doubles <a, c>, the proof needs it to vanish; and w is radius |a|^2 / |a|_V, where
-    print has |a| for |a|^2 (the same for unit arms only). In closed form: the shift -<a, c> / |a|^2
-    that makes them orthogonal, or as far towards it as the set allows.
+    print has |a| for |a|^2 (the same for unit arms only). In closed form: by -<a, c>, which makes
+    them orthogonal, or as far towards it as the set allows.
     """
-    for i in range(radii.size):
-        reach = radii[i]
-        for k in range(size):
-            shift[i, k] = reach / np.sqrt(square[i, k]) if square[i, k] > 0.0 else 0.0
-        if i > 0 and printed:
-            for k in range(size):
-                full = linear[i, k] / np.sqrt(length[k]) if length[k] > 0.0 else 0.0
-                shift[i, k] = min(shift[i, k], max(-shift[i, k], full))
-        elif i > 0:
-            for k in range(size):
-                full = -linear[i, k] / length[k] if length[k] > 0.0 else 0.0
-                shift[i, k] = min(shift[i, k], max(-shift[i, k], full))
-        for k in range(size):
-            moved[i, k] = linear[i, k] + shift[i, k] * length[k]
-
-
-@kernel
-def _grams(
-    products: FloatArray,
-    linear: FloatArray,
-    shift: FloatArray,
-    moved: FloatArray,
-    gram: FloatArray,
-    size: int,
-) -> None:
-    """<c_i + s_i a, c_j + s_j a> for a block of arms, with <a, theta_j> in moved[j]."""
-    for i in range(linear.shape[0]):
-        for j in range(i + 1):
-            centres = products[i, j]
-            for k in range(size):
-                gram[i, j, k] = centres + shift[i, k] * moved[j, k] + shift[j, k] * linear[i, k]
+    if i == 0:
+        for k in range(swing.size):
+            turn[k] = reach * swing[k]
+    elif printed:
+        for k in range(swing.size):
+            most, full = reach * swing[k], linear[k] * np.sqrt(squared[k])
+            turn[k] = min(most, max(-most, full))
+    else:
+        for k in range(swing.size):
+            most = reach * swing[k]
+            turn[k] = -min(most, max(-most, linear[k]))
 
 
 @kernel
@@ -195,16 +259,14 @@ def _along_inverse(
     shift = np.empty(room)
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
+        length = menu.squared[start:stop]
         for i in range(n):
             linear = forms.linear[rows[i]][start:stop]
             square = forms.square[rows[i]][start:stop]
+            _turn(i, False, radii[i], length, linear, forms.swing[rows[i]][start:stop], shift)
             for k in range(linear.size):
-                norm = np.sqrt(max(square[k], 0.0))
-                turn = radii[i] * norm
-                if i > 0:
-                    turn = -min(turn, max(-turn, linear[k]))
-                moved[i, k] = linear[k] + turn
-                shift[k] = turn / square[k] if norm > 0.0 else 0.0
+                moved[i, k] = linear[k] + shift[k]
+                shift[k] = shift[k] / square[k] if square[k] > 0.0 else 0.0
             _move(evidence, rows[i], menu.columns, start, shift[: stop - start], theta[i])
             for j in range(i + 1):
                 _products(theta[i], theta[j], stop - start, gram[i, j])

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import width
-from sidestep.core.estimator import REFACTOR, Evidence, absorb
-from sidestep.core.forms import COVARIANCE, Forms, Menu, arm_of, follow
+from sidestep.core.estimator import Evidence, absorb
+from sidestep.core.forms import Forms, Menu, arm_of, follow
 from sidestep.core.geometry import copied, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.solids import Body
@@ -48,16 +48,24 @@ class Kept(NamedTuple):
     metric: int
     linear: FloatArray
     square: FloatArray
+    swing: FloatArray
     filled: IntArray
 
 
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     """Forms of which no row is filled yet."""
     shape = (len(source.sizes), n_vectors, source.columns.shape[2])
-    return Kept(metric, np.empty(shape), np.empty(shape), np.zeros(shape[:2], np.int64))
+    rooms = np.empty(shape), np.empty(shape), np.empty(shape)
+    return Kept(metric, *rooms, np.zeros(shape[:2], np.int64))
 
 
-@kernel
+@folded
+def forms_of(kept: Kept, m: int) -> Forms:
+    """The forms of one menu."""
+    return Forms(kept.metric, kept.linear[m], kept.square[m], kept.swing[m], kept.filled[m])
+
+
+@folded
 def roll(rng: Generator, luck: tuple[FloatArray, FloatArray]) -> None:
     """Draw the chance of one round: uniforms, then normals, as `ask` does."""
     for j in range(luck[0].size):
@@ -66,14 +74,14 @@ def roll(rng: Generator, luck: tuple[FloatArray, FloatArray]) -> None:
         luck[1][j] = rng.standard_normal()
 
 
-@kernel
+@folded
 def measure(truth: Truth, rng: Generator, action: FloatArray, index: int) -> float:
     """Feedback of one query; takes one draw."""
     draw = rng.standard_normal() if truth.noise == GAUSSIAN else rng.random()
     return feedback_of(truth, action, index, draw)
 
 
-@kernel
+@folded
 def keep(
     record: Record,
     span: Span,
@@ -130,7 +138,7 @@ def run_on_arms(
             best[0] = best_of(source.columns[0], size, truth.theta_perp)
             for i in range(kept.filled.shape[1]):
                 kept.filled[0, i] = 0
-        forms = Forms(kept.metric, kept.linear[m], kept.square[m], kept.filled[m])
+        forms = forms_of(kept, m)
         roll(streams.choice, luck)
         arm, index, phase, value = choose(knobs, evidence, core_set, menu, forms, luck)
         if arm >= 0:
@@ -147,27 +155,26 @@ def run_on_arms(
             record.width[slot] = width(knobs.confidence, evidence, index, action)
         if learned < span.learns_for:
             learned += 1
+            surprise = feedback - dot(action, evidence.centre[index])
             absorb(evidence, rho, action, index, feedback)
             if source.kind != FRESH:
-                catch_up(kept, evidence, source, action, index)
+                catch_up(kept, evidence, source, action, index, surprise)
     return so_far
 
 
-@kernel
+@folded
 def catch_up(
-    kept: Kept, evidence: Evidence, source: Source, action: FloatArray, index: int
+    kept: Kept,
+    evidence: Evidence,
+    source: Source,
+    action: FloatArray,
+    index: int,
+    surprise: float,
 ) -> None:
-    """Bring the forms of every menu up to date with the last measurement.
-
-    Where the inverse was computed anew its forms are too, so that rounding does not build up.
-    """
-    anew = kept.metric == COVARIANCE and evidence.counts[index] % REFACTOR == 0
+    """Bring the forms of every menu up to date with the last measurement."""
     for m in range(source.sizes.size):
-        if anew:
-            kept.filled[m, index] = 0
         menu = Menu(source.columns[m], source.squared[m][: source.sizes[m]])
-        forms = Forms(kept.metric, kept.linear[m], kept.square[m], kept.filled[m])
-        follow(forms, evidence, menu, action, index)
+        follow(forms_of(kept, m), evidence, menu, action, index, surprise)
 
 
 @kernel

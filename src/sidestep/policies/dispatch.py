@@ -33,7 +33,7 @@ def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
     included: so neither has any.
     """
 
-    @overload(choose, inline="always")
+    @overload(choose)
     def _choose(knobs, evidence, core_set, menu, forms, luck):  # type: ignore[no-untyped-def]
         if knobs.instance_class is kind:
             return lambda knobs, evidence, core_set, menu, forms, luck: on_arms(  # noqa: PLW0108
@@ -41,7 +41,7 @@ def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
             )
         return None
 
-    @overload(choose_on_ball, inline="always")
+    @overload(choose_on_ball)
     def _choose_on_ball(knobs, evidence, core_set, body, luck):  # type: ignore[no-untyped-def]
         if knobs.instance_class is kind:
             return lambda knobs, evidence, core_set, body, luck: on_ball(  # noqa: PLW0108

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.ball import optimistic_action
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.forms import COVARIANCE, fill
 from sidestep.core.geometry import lowest_argmax
@@ -30,16 +30,16 @@ class OFULKnobs(NamedTuple):
     confidence: Confidence
 
 
-@kernel
+@folded
 def _on_arms(
     knobs: OFULKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
     fill(forms, evidence, knobs.confidence.rho, menu, TARGET)
     reach = radius(knobs.confidence, evidence, TARGET)
-    linear, square = forms.linear[TARGET], forms.square[TARGET]
-    values = np.empty(linear.size)
+    linear, swing = forms.linear[TARGET], forms.swing[TARGET]
+    values = np.empty(menu.squared.size)
     for k in range(values.size):
-        values[k] = linear[k] + reach * np.sqrt(max(square[k], 0.0))
+        values[k] = linear[k] + reach * swing[k]
     arm = lowest_argmax(values)
     return arm, TARGET, PLAY, values[arm]
 

@@ -9,11 +9,11 @@ import numpy as np
 from sidestep.core import coreset
 from sidestep.core.actions import Actions, Arms, name_directions, unreached
 from sidestep.core.ball import optimistic_action
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, widest
 from sidestep.core.coreset import CoreSetRule, best_rows, settle
 from sidestep.core.estimator import clear
-from sidestep.core.forms import arm_of, squares
+from sidestep.core.forms import arm_of, both_forms
 from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
 from sidestep.core.lock_in import Watch
 from sidestep.core.optimism import (
@@ -61,7 +61,7 @@ def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray) -> IntA
     return best_rows(centre, size)
 
 
-@kernel
+@folded
 def _query(
     knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: IntArray, action: FloatArray
 ) -> int:
@@ -91,11 +91,11 @@ def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
     for j in range(metric.shape[0]):
         metric[j, j] += coreset.REACHED
     inverse_into(cholesky(metric), metric)
-    squares(menu.columns, metric, widths)
+    both_forms(menu, np.zeros(metric.shape[0]), metric, 0.0, np.empty(widths.size), widths)
     return lowest_argmax(widths)
 
 
-@kernel
+@folded
 def _on_arms(
     knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
