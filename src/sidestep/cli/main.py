@@ -120,7 +120,9 @@ def bench(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also the peers of benchmarks/peers.txt.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A look, under a minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A look: a minute, once all is compiled.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for bench.json, .md and .png.")] = Path("bench"),
     as_json: AsJson = False,
 ) -> None:

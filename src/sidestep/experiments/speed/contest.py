@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import Arms
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.environments.instance import Instance
 from sidestep.experiments.simulate import simulate, streams_of
-from sidestep.experiments.speed.clock import Effort, Rounds, fitting, interleaved
+from sidestep.experiments.speed.clock import Effort, Rounds, fitting, interleaved, race
+from sidestep.experiments.speed.grid import asked
 from sidestep.experiments.speed.peers import Board, Play, ready
 from sidestep.experiments.speed.rivals import Pinv, Rival, Vectorised
 from sidestep.experiments.speed.rounds import Given
@@ -150,14 +152,15 @@ def _further(play: Play) -> Rounds:
 
 
 def recomputing(world: World, effort: Effort) -> list[Row]:
-    """Microseconds of a decision in compiled code that keeps nothing from round to round."""
+    """Microseconds of a decision that keeps nothing: in compiled code, and by `ask` and `tell`."""
     instance = world.instance()
     menus = unit_vectors(1, world.arms, world.dim)
     draws = np.random.default_rng(0).standard_normal(ROUNDS)
     rows = []
     for name in OURS:
-        play = Given(policy_of(name, instance), instance, menus, draws).play
-        rounds = fitting(play, effort.seconds)
-        rate = interleaved({name: (rounds, play)}, effort.turns)[name].rate
-        rows.append({"world": world.title, "policy": name, "microseconds": 1e6 / rate})
+        compiled = Given(policy_of(name, instance), instance, menus, draws).play
+        called = asked(name, instance, Arms(menus[0]))
+        timed = race({"compiled": compiled, "asked": called}, effort)
+        costs = {f"{how}_us": 1e6 / timing.rate for how, timing in timed.items()}
+        rows.append({"world": world.title, "policy": name, **costs})
     return rows

@@ -62,14 +62,15 @@ def latency(world: World, names: Sequence[str], effort: Effort) -> list[Row]:
         if isinstance(instance.actions, (Arms, UnitBall))
         else Arms(unit_vectors(1, world.arms, world.dim)[0])
     )
-    timed = race({name: _asked(name, instance, actions) for name in names}, effort)
+    timed = race({name: asked(name, instance, actions) for name in names}, effort)
     return [
         {"world": world.title, "policy": name, "rounds": t.rounds, "microseconds": 1e6 / t.rate}
         for name, t in timed.items()
     ]
 
 
-def _asked(name: str, instance: Instance, actions: Arms | UnitBall) -> Rounds:
+def asked(name: str, instance: Instance, actions: Arms | UnitBall) -> Rounds:
+    """Rounds of `ask` and `tell`, one call after another."""
     policy, noise = policy_of(name, instance), 0.1 * np.random.default_rng(0).standard_normal(1024)
     # over arms a decision costs the same whatever was learned; on the ball it does not
     theta = instance.theta if isinstance(actions, UnitBall) else None

@@ -124,9 +124,9 @@ SECTIONS: tuple[tuple[str, str, Callable[[Row], str]], ...] = (
     ("The same rounds for everybody", "contest", contest_table),
     ("Every policy", "decisions", decision_table),
     (
-        "A decision that keeps nothing, in compiled code",
+        "A decision that keeps nothing: in compiled code, and by ask and tell",
         "recomputing",
-        plain_table("recomputing", ("world", "policy", "microseconds")),
+        plain_table("recomputing", ("world", "policy", "compiled_us", "asked_us")),
     ),
     ("How the cost of a decision grows", "slopes", slope_table),
     (

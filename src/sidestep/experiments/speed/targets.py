@@ -62,8 +62,8 @@ def asked(tables: Tables, world: World) -> tuple[float, float]:
     """Microseconds of `ask` and `tell`, and of the compiled arithmetic that they contain."""
     where = {"world": world.title, "policy": "protected-linucb"}
     return (
-        find(tables, "latency", "microseconds", **where),
-        find(tables, "recomputing", "microseconds", **where),
+        find(tables, "recomputing", "asked_us", **where),
+        find(tables, "recomputing", "compiled_us", **where),
     )
 
 
