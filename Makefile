@@ -22,8 +22,11 @@ check: .venv/made           ## before every push: format, lint, types, import co
 test-slow: .venv/made       ## statistical claims over many runs
 	$(BIN)/pytest -n 2 -m slow
 
-bench: .venv/made           ## speed, as ratios in one process
-	$(BIN)/python benchmarks/ratios.py
+bench: .venv/made           ## speed: the machine's limits, numpy, every policy; leaves bench/bench.md
+	$(BIN)/sidestep bench --out bench
+
+bench-check: .venv/made     ## has anything become slower? ratios against numpy, in a minute
+	$(BIN)/python benchmarks/check.py
 
 readme-figures: run         ## the two figures of the README, from the traces of `make run`
 	cp out/figures/synthetic-synthetic-regret.png docs/figures/synthetic.png
@@ -32,4 +35,4 @@ readme-figures: run         ## the two figures of the README, from the traces of
 docs: .venv/made            ## the pages are plain Markdown; this checks that their links and names exist
 	$(BIN)/pytest --quiet tests/test_docs.py
 
-.PHONY: run quick-start readme-figures test check test-slow bench docs
+.PHONY: run quick-start readme-figures test check test-slow bench bench-check docs

@@ -32,6 +32,9 @@ policy = "uniform"
 """
 
 
+COMMANDS = ["reproduce", "run", "report", "bench", "policies", "environments"]
+
+
 def sidestep(*arguments, cwd=None):
     return subprocess.run(
         [sys.executable, "-m", "sidestep.cli.main", *map(str, arguments)],
@@ -50,7 +53,7 @@ def spec(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("command", ["", "reproduce", "run", "report", "policies", "environments"])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_every_command_has_help_with_an_example(command):
     done = sidestep(*command.split(), "--help")
     assert done.returncode == 0
@@ -138,3 +141,29 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
     assert "finished runs are kept" in said
     assert len(list(out.rglob("*.parquet"))) >= 5
     assert not list(out.rglob("*.part"))
+
+
+def test_ctrl_c_in_the_benchmark_keeps_what_was_measured(tmp_path):
+    out = tmp_path / "bench"
+    command = [
+        sys.executable,
+        "-m",
+        "sidestep.cli.main",
+        "bench",
+        "--quick",
+        "--json",
+        "--out",
+        out,
+    ]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if line.startswith("2/"):  # the limits of the machine are known
+            break
+    os.kill(child.pid, signal.SIGINT)
+    printed, said = child.communicate(timeout=200)
+    assert child.returncode == 130
+    assert f"what was measured is kept in {out}" in said
+    assert list(json.loads(printed)["tables"]) == ["limits"]
+    assert json.loads((out / "bench.json").read_text()) == json.loads(printed)
+    assert "reading from L1" in (out / "bench.md").read_text()

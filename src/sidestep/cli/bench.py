@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from sidestep.environments.warfarin import describe
-from sidestep.experiments import report
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.results import write_whole
 from sidestep.experiments.spec import (
@@ -113,6 +112,8 @@ def run_spec(path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool) 
 
 def finish(folder: Path, *, as_json: bool) -> None:
     """Build the report and print what came out."""
+    from sidestep.experiments import report  # noqa: PLC0415  (matplotlib, after the last round)
+
     extras = {
         file.parent.name: file.read_text(encoding="utf-8") for file in folder.glob(f"*/{EXTRA}")
     }

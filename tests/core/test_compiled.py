@@ -1,0 +1,38 @@
+"""Where compiled code is kept: a read-only installation must work."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import sidestep
+from sidestep.core.compiled import cache_folder
+
+PACKAGE = Path(sidestep.__file__).parent
+CALL = (
+    "import numpy; from sidestep.core.geometry import dot; print(dot(numpy.ones(3), numpy.ones(3)))"
+)
+
+
+def test_compiled_code_goes_to_the_users_cache_and_never_into_the_package(tmp_path):
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    home = {"XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", CALL]
+    done = subprocess.run(
+        command, env=clean | home, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "3.0\n"
+    assert list((tmp_path / "sidestep").rglob("geometry.dot-*.nbi"))
+    assert not list(PACKAGE.rglob("*.nbi"))
+
+
+def test_a_folder_that_the_user_names_is_taken_as_it_is(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert cache_folder() == str(tmp_path)
+
+
+def test_without_a_cache_folder_of_the_system_the_home_is_taken(monkeypatch, tmp_path):
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Path(cache_folder()).parent == tmp_path / ".cache" / "sidestep"
