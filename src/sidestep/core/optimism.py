@@ -27,7 +27,7 @@ from sidestep.core.sensitivity import first_order_values
 
 BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
 
-PRINTED, CORRECTED, ELLIPSOID = 0, 1, 2
+PRINTED, CORRECTED, ELLIPSOID, FIRST_ORDER = 0, 1, 2, 3
 SURROGATES = ("printed", "corrected", "ellipsoid", "first-order")
 
 
@@ -58,23 +58,19 @@ def optimistic_values(
     rows: IntArray,
 ) -> FloatArray:
     """Value of every arm under a surrogate; rows = 0 and the core set; (K,)."""
-    return _values(surrogate.first_order, surrogate.code, confidence, evidence, menu, forms, rows)
+    if rows.size > evidence.centre.shape[1]:
+        return np.zeros(menu.squared.size)  # s = d: nothing is left, every reward is zero
+    if surrogate.code == FIRST_ORDER:
+        return _first_order(surrogate.first_order, confidence, evidence, menu, rows)
+    return _surrogate_values(surrogate.code, confidence, evidence, menu, forms, rows)
 
 
 @kernel
-def _values(
-    first_order: bool | None,
-    code: int,
-    confidence: Confidence,
-    evidence: Evidence,
-    menu: Menu,
-    forms: Forms,
-    rows: IntArray,
+def _first_order(
+    wanted: bool | None, confidence: Confidence, evidence: Evidence, menu: Menu, rows: IntArray
 ) -> FloatArray:
-    if rows.size > evidence.centre.shape[1]:
-        return np.zeros(menu.squared.size)  # s = d: nothing is left, every reward is zero
-    if first_order is None:
-        return _surrogate_values(code, confidence, evidence, menu, forms, rows)
+    if wanted is None:  # numba leaves the other branch out of the code
+        return np.empty(0)
     return first_order_values(confidence, evidence, menu, rows)[0]
 
 
@@ -89,22 +85,22 @@ def _surrogate_values(
 ) -> FloatArray:
     """Value of every arm at the point of its confidence sets that the appendix moves to; (K,)."""
     values = np.empty(menu.squared.size)
-    radii = np.empty(rows.size)
+    reach = np.empty(rows.size)
     for row in range(rows.size):
         fill(forms, evidence, confidence.rho, menu, rows[row])
-        radii[row] = radius(confidence, evidence, rows[row])
+        reach[row] = radius(confidence, evidence, rows[row])
     if code == ELLIPSOID:
-        _along_inverse(evidence, radii, menu, forms, rows, values)
+        _along_inverse(evidence, reach, menu, forms, rows, values)
         return values
     products = _products_of(evidence.centre, rows)
     if code == CORRECTED and rows.size == 2:
-        _off_one(products, radii, menu.squared, forms.linear, forms.swing, rows, values)
+        _off_one(products, reach, menu.squared, forms.linear, forms.swing, rows, values)
     elif code == CORRECTED and rows.size == 3:
-        _off_two(products, radii, menu.squared, forms.linear, forms.swing, rows, values)
+        _off_two(products, reach, menu.squared, forms.linear, forms.swing, rows, values)
     else:
         printed = code == PRINTED
         _along_action(
-            printed, products, radii, menu.squared, forms.linear, forms.swing, rows, values
+            printed, products, reach, menu.squared, forms.linear, forms.swing, rows, values
         )
     return values
 
