@@ -11,14 +11,9 @@ from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, copy_evidence, no_evidence
 from sidestep.core.forms import COVARIANCE, PRECISION, Menu, empty_forms
-from sidestep.core.optimism import (
-    BLOCK,
-    SURROGATES,
-    metric_of,
-    optimistic_values,
-    surrogate_called,
-)
+from sidestep.core.optimism import SURROGATES, metric_of, optimistic_values, surrogate_called
 from sidestep.core.sensitivity import first_order_values
+from sidestep.core.surrogates import BLOCK
 
 DENSE = ("printed", "corrected", "ellipsoid")
 EACH = pytest.mark.parametrize("surrogate", DENSE)

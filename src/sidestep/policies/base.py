@@ -170,8 +170,9 @@ class CompiledPolicy:
         limit = self.learns_for()
         if limit < FOREVER and state.round >= limit:
             return state
-        copies = [array.copy() for array in state.evidence]  # faster than `copy_evidence` from here
-        grown = State(Evidence(*copies), state.core_set.copy())
+        # from Python, arrays are copied faster than `copy_evidence` could hand them back
+        copies = Evidence._make(array.copy() for array in state.evidence)
+        grown = State(copies, state.core_set.copy())
         rho = self.knobs.confidence.rho
         absorb(grown.evidence, rho, query.action, query.index, number)
         if self.pause(state) == 1:
