@@ -22,6 +22,7 @@ class Confidence(NamedTuple):
     action_bound: float  # A
     delta: float  # for one vector: what is left of the user's delta after the split (B1)
     form: int  # PRINTED or LOGDET
+    keep: float = 1.0  # share of every sum that a round leaves of it; 1: nothing is forgotten
 
 
 class Ellipsoids(NamedTuple):

@@ -9,14 +9,13 @@ V_i^-1    inverse          (L+1, d, d)
           logdet           (L+1,)        log det V_i - d log rho
           weight           (L+1,)        measurements remembered: T_i where nothing is forgotten
           misfit           (L+1,)        least sum of squares |x - A theta|^2 + rho |theta|^2
-          keep             (1,)          share of every sum that a round leaves of it; 1: all of it
           last, streak     (d,), (1,)    the last action, and how many times in a row it was played
 
 The sums are the truth. Centre, inverse and logdet are functions of them, kept because a round then
 costs d^2 instead of d^3; every REFACTOR measurements of a vector they are computed from the sums anew.
 
-With keep < 1 the sums fade and the prior rho I does not: along directions that are not played V falls
-back to rho I and never below, so nothing blows up there.
+Where the world drifts the sums `fade`, and the prior rho I does not: along directions that are not played
+V falls back to rho I and never below, so nothing blows up there.
 """
 
 from typing import NamedTuple
@@ -35,6 +34,7 @@ from sidestep.core.geometry import (
 from sidestep.core.problem import FloatArray, IntArray
 
 REFACTOR = 128
+PER_VECTOR = -2  # evidence[:PER_VECTOR] is the arrays with a row for every vector
 
 
 class Evidence(NamedTuple):
@@ -50,13 +50,12 @@ class Evidence(NamedTuple):
     logdet: FloatArray
     weight: FloatArray
     misfit: FloatArray
-    keep: FloatArray
     last: FloatArray
     streak: IntArray
 
 
 @kernel
-def no_evidence(rho: FloatArray, dim: int, keep: float = 1.0) -> Evidence:
+def no_evidence(rho: FloatArray, dim: int) -> Evidence:
     """Evidence before the first round; rho (L+1,)."""
     n = rho.size
     inverse = np.zeros((n, dim, dim))
@@ -74,7 +73,6 @@ def no_evidence(rho: FloatArray, dim: int, keep: float = 1.0) -> Evidence:
         np.zeros(n),
         np.zeros(n),
         np.zeros(n),
-        np.full(1, keep),
         np.zeros(dim),
         np.zeros(1, np.int64),
     )
@@ -94,7 +92,6 @@ def copy_evidence(evidence: Evidence) -> Evidence:
         evidence.logdet.copy(),
         evidence.weight.copy(),
         evidence.misfit.copy(),
-        evidence.keep.copy(),
         evidence.last.copy(),
         evidence.streak.copy(),
     )
@@ -105,8 +102,6 @@ def absorb(
     evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
 ) -> None:
     """Add one measurement to the evidence, in place; `absorbed` is the pure face of it."""
-    if evidence.keep[0] < 1.0:
-        _fade(evidence, rho)
     _count(evidence, action, index)
     gram, gram_low = evidence.gram[index], evidence.gram_low[index]
     moment, moment_low = evidence.moment[index], evidence.moment_low[index]
@@ -147,9 +142,9 @@ def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
 
 
 @kernel
-def _fade(evidence: Evidence, rho: FloatArray) -> None:
-    """Let every sum fade by a round, and compute what follows from them anew."""
-    keep, d = evidence.keep[0], evidence.centre.shape[1]
+def fade(evidence: Evidence, rho: FloatArray, keep: float) -> None:
+    """Let every sum fade to the share `keep`, and compute what follows from them anew, in place."""
+    d = evidence.centre.shape[1]
     for i in range(rho.size):
         evidence.weight[i] *= keep
         evidence.misfit[i] *= keep
@@ -260,6 +255,9 @@ def estimate(evidence: Evidence, rho: FloatArray) -> FloatArray:
 def clear(evidence: Evidence, rho: FloatArray) -> None:
     """Forget everything, in place."""
     d = evidence.centre.shape[1]
+    evidence.streak[0] = 0
+    for j in range(d):
+        evidence.last[j] = 0.0
     for i in range(rho.size):
         evidence.counts[i] = 0
         evidence.logdet[i] = 0.0

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import width
-from sidestep.core.estimator import Evidence, absorb
+from sidestep.core.estimator import Evidence, absorb, fade
 from sidestep.core.forms import Forms, Menu, arm_of, follow
 from sidestep.core.geometry import copied, dot
 from sidestep.core.problem import FloatArray, IntArray
@@ -156,6 +156,8 @@ def run_on_arms(
         if learned < span.learns_for:
             learned += 1
             surprise = feedback - dot(action, evidence.centre[index])
+            if knobs.confidence.keep < 1.0:
+                fade(evidence, rho, knobs.confidence.keep)
             absorb(evidence, rho, action, index, feedback)
             if source.kind != FRESH:
                 catch_up(kept, evidence, source, action, index, surprise)
@@ -208,5 +210,7 @@ def run_on_ball(
             record.width[slot] = width(knobs.confidence, evidence, index, action)
         if learned < span.learns_for:
             learned += 1
+            if knobs.confidence.keep < 1.0:
+                fade(evidence, rho, knobs.confidence.keep)
             absorb(evidence, rho, action, index, feedback)
     return so_far

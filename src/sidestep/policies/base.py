@@ -26,7 +26,7 @@ from numpy.random import Generator
 from sidestep.core.actions import Actions, Arms, UnitBall, checked_actions
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import RADII, Confidence
-from sidestep.core.estimator import Evidence, absorb, copy_evidence, no_evidence
+from sidestep.core.estimator import Evidence, absorb, copy_evidence, fade, no_evidence
 from sidestep.core.forms import Menu, empty_forms
 from sidestep.core.geometry import dot, scaled
 from sidestep.core.lock_in import Watch, locked_in
@@ -175,10 +175,13 @@ class CompiledPolicy:
         limit = self.learns_for()
         if limit < FOREVER and state.round >= limit:
             return state
-        copies: Any = [array.copy() for array in state.evidence]  # faster here than `copy_evidence`
-        grown = State(Evidence(*copies), state.core_set.copy())
-        rho = self.knobs.confidence.rho
-        absorb(grown.evidence, rho, query.action, query.index, number)
+        # from Python, arrays are copied faster than `copy_evidence` could hand them back
+        copies = Evidence._make(array.copy() for array in state.evidence)
+        grown = State(copies, state.core_set.copy())
+        confidence = self.knobs.confidence
+        if confidence.keep < 1.0:
+            fade(grown.evidence, confidence.rho, confidence.keep)
+        absorb(grown.evidence, confidence.rho, query.action, query.index, number)
         if self.pause(state) == 1:
             self.reconsider(grown)
         return grown
@@ -317,6 +320,7 @@ def confidence_for(
     delta: float,
     radius: str = "logdet",
     needs_noise: bool = True,
+    memory: float | None = None,
 ) -> Confidence:
     """How the sets are drawn, from knobs that are checked here; delta is for one vector.
 
@@ -327,6 +331,10 @@ def confidence_for(
     positive("rho", rho)
     probability("delta", delta)
     one_of("radius", radius, tuple(RADII))
+    if memory is not None:
+        positive("memory", memory)
+        if memory <= 1:
+            raise InputError(f"memory must be more than 1 round, got {memory}")
     return Confidence(
         np.full(problem.n_vectors, float(rho)),
         noise,
@@ -334,6 +342,7 @@ def confidence_for(
         float(problem.action_bound),
         float(delta),
         RADII[radius],
+        1.0 if memory is None else 1.0 - 1.0 / memory,
     )
 
 

@@ -8,6 +8,7 @@ Each further query counts on the answers that are pending (`ask(..., pending=...
 for what it expects, so it looks elsewhere. What is answered late is simply told late.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.problem import Query, checked_feedback, checked_query, whole
-from sidestep.errors import InputError
+from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import Decision, Policy
 
 TRIES = 64  # how often a panel asks again for a vector that it does not hold yet
@@ -60,7 +61,8 @@ def ask_panel(
     for _ in range(TRIES * size):
         if len(panel) == size:
             return panel
-        query = Query(action, policy.ask(state, only, rng, waiting).query.index)
+        with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
+            query = Query(action, policy.ask(state, only, rng, waiting).query.index)
         waiting.append(query)
         if all(query.index != held.query.index for held in panel):
             panel.append(Decision(query, first.phase, first.value, first.arm))

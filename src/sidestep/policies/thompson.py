@@ -236,19 +236,17 @@ class PooledPolicy(CompiledPolicy):
     __slots__ = ()
 
     plays_solids = True
-    memory: float | None
     delta: float
 
     def init(self) -> State:
         """State before the first round; of an unknown rank one direction is taken for real."""
         told = self.problem
-        keep = 1.0 if self.memory is None else 1.0 - 1.0 / self.memory
         core_set = np.ones(told.n_vectors, dtype=np.int64)
         if told.subspace_dim is None:
             core_set[1:] = OPEN
             core_set[1 : 1 + min(1, told.n_protected)] = REAL
             core_set[1 + told.dim :] = 0
-        return State(no_evidence(self.knobs.prior.rho, told.dim, keep), core_set)
+        return State(no_evidence(self.knobs.prior.rho, told.dim), core_set)
 
     def pause(self, state: State) -> int:
         """The rank, where it is not told, is looked at again when a tenth more has been measured."""
@@ -314,14 +312,12 @@ def prior_of(problem: Problem, rho: float | None) -> Prior:
 def _common_knobs(policy: Any) -> tuple[int, Confidence, Prior, int, FloatArray]:
     problem = policy.problem
     probability("delta", policy.delta)
-    if policy.memory is not None:
-        positive("memory", policy.memory)
-        if policy.memory <= 1:
-            raise InputError(f"memory must be more than 1 round, got {policy.memory}")
     if problem.subspace_dim is None:
         resolution_of(problem)
     prior = prior_of(problem, policy.rho)
-    confidence = confidence_for(problem, rho=1.0, delta=0.05, needs_noise=False)
+    confidence = confidence_for(
+        problem, rho=1.0, delta=0.05, needs_noise=False, memory=policy.memory
+    )
     size = -1 if problem.subspace_dim is None else problem.subspace_dim
     costs = per_vector(problem.costs, problem.n_vectors)
     return COVARIANCE, confidence._replace(rho=prior.rho), prior, size, costs

@@ -11,7 +11,7 @@ import numpy as np
 
 from sidestep.core.compiled import kernel
 from sidestep.core.estimator import absorb
-from sidestep.core.forms import Forms, Menu, arm_of, empty_forms
+from sidestep.core.forms import Menu, arm_of, empty_forms
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.environments.instance import Instance, feedback_of
 from sidestep.policies.base import CompiledPolicy
@@ -37,8 +37,7 @@ def play_given(
         menu = Menu(columns[given], squared[given])
         for i in range(room.filled.size):
             room.filled[i] = 0
-        forms = Forms(room.metric, room.linear, room.square, room.filled)
-        arm, index, _, _ = choose(knobs, evidence, core_set, menu, forms, luck)
+        arm, index, _, _ = choose(knobs, evidence, core_set, menu, room, luck)
         action = arm_of(menu, arm)
         feedback = feedback_of(truth, action, index, draws[t % draws.size])
         absorb(evidence, rho, action, index, feedback)

@@ -1,0 +1,166 @@
+"""Optimistic values of a block of arms from their forms; optimism.py says what they mean.
+
+Arms are the innermost axis. What depends on s is solved for all arms at once: s = 1 and s = 2 in one pass
+that keeps nothing, more by elimination over blocks of arms.
+"""
+
+import numpy as np
+
+from sidestep.core.compiled import kernel
+from sidestep.core.geometry import DEPENDENT
+from sidestep.core.problem import FloatArray, IntArray
+
+BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
+
+
+@kernel
+def off_one(
+    products: FloatArray,
+    radii: FloatArray,
+    squared: FloatArray,
+    linear: FloatArray,
+    swing: FloatArray,
+    rows: IntArray,
+    values: FloatArray,
+) -> None:
+    """`along_action` for the corrected surrogate and s = 1, in one pass."""
+    q, g = products[0, 1], products[1, 1]
+    linear_0, linear_1 = linear[rows[0]], linear[rows[1]]
+    swing_0, swing_1 = swing[rows[0]], swing[rows[1]]
+    for k in range(values.size):
+        per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
+        turn_0, most_1 = radii[0] * swing_0[k], radii[1] * swing_1[k]
+        turn_1 = -min(most_1, max(-most_1, linear_1[k]))
+        moved_0, moved_1 = linear_0[k] + turn_0, linear_1[k] + turn_1
+        q_1 = q + (turn_1 * moved_0 + turn_0 * linear_1[k]) * per_square
+        g_11 = g + turn_1 * (moved_1 + linear_1[k]) * per_square
+        share = moved_1 / g_11 if g_11 > 0.0 else 0.0
+        values[k] = moved_0 - share * q_1
+
+
+@kernel
+def off_two(
+    products: FloatArray,
+    radii: FloatArray,
+    squared: FloatArray,
+    linear: FloatArray,
+    swing: FloatArray,
+    rows: IntArray,
+    values: FloatArray,
+) -> None:
+    """`along_action` for the corrected surrogate and s = 2, in one pass."""
+    linear_0, linear_1, linear_2 = linear[rows[0]], linear[rows[1]], linear[rows[2]]
+    swing_0, swing_1, swing_2 = swing[rows[0]], swing[rows[1]], swing[rows[2]]
+    for k in range(values.size):
+        per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
+        turn_0 = radii[0] * swing_0[k]
+        most_1, most_2 = radii[1] * swing_1[k], radii[2] * swing_2[k]
+        turn_1 = -min(most_1, max(-most_1, linear_1[k]))
+        turn_2 = -min(most_2, max(-most_2, linear_2[k]))
+        moved_0, moved_1, moved_2 = linear_0[k] + turn_0, linear_1[k] + turn_1, linear_2[k] + turn_2
+        q_1 = products[1, 0] + (turn_1 * moved_0 + turn_0 * linear_1[k]) * per_square
+        q_2 = products[2, 0] + (turn_2 * moved_0 + turn_0 * linear_2[k]) * per_square
+        g_11 = products[1, 1] + turn_1 * (moved_1 + linear_1[k]) * per_square
+        g_21 = products[2, 1] + (turn_2 * moved_1 + turn_1 * linear_2[k]) * per_square
+        g_22 = products[2, 2] + turn_2 * (moved_2 + linear_2[k]) * per_square
+        weight = 1.0 / g_11 if g_11 > 0.0 else 0.0
+        share = g_21 * weight
+        pivot = g_22 - share * g_21
+        left = (moved_2 - share * moved_1) * (q_2 - share * q_1)
+        values[k] = moved_0 - moved_1 * q_1 * weight
+        values[k] -= left / pivot if pivot > DEPENDENT * g_22 else 0.0
+
+
+@kernel
+def along_action(
+    printed: bool,
+    products: FloatArray,
+    radii: FloatArray,
+    squared: FloatArray,
+    linear: FloatArray,
+    swing: FloatArray,
+    rows: IntArray,
+    values: FloatArray,
+) -> None:
+    """Values when theta_i = centre_i + shift_i a: all follows from the forms; needs PRECISION."""
+    n, K = rows.size, values.size
+    room = min(BLOCK, K)
+    gram, space = np.empty((n, n, room)), np.empty((3, n, room))
+    turn, moved, shift = space[0], space[1], space[2]
+    for start in range(0, K, BLOCK):
+        stop = min(start + BLOCK, K)
+        length = squared[start:stop]
+        for i in range(n):
+            here = linear[rows[i]][start:stop]
+            turns(i, printed, radii[i], length, here, swing[rows[i]][start:stop], turn[i])
+            for k in range(here.size):
+                moved[i, k] = here[k] + turn[i, k]
+                shift[i, k] = turn[i, k] / length[k] if length[k] > 0.0 else 0.0
+            # <c_i + s_i a, c_j + s_j a>, with <a, theta_j> in moved[j]
+            for j in range(i + 1):
+                centres = products[i, j]
+                for k in range(here.size):
+                    gram[i, j, k] = centres + shift[i, k] * moved[j, k] + shift[j, k] * here[k]
+        project(gram, moved, n, values[start:stop])
+
+
+@kernel
+def turns(
+    i: int,
+    printed: bool,
+    reach: float,
+    squared: FloatArray,
+    linear: FloatArray,
+    swing: FloatArray,
+    turn: FloatArray,
+) -> None:
+    """By how much <a, theta_i> is moved: the target's up, a protected one towards zero.
+
+    Deviation from the paper: a protected estimate moves by -clip(<a, c> / w, -1, 1) steps, not +. The
+    printed sign doubles <a, c>, the proof needs it to vanish; and w is radius |a|^2 / |a|_V, where
+    print has |a| for |a|^2 (the same for unit arms only). In closed form: by -<a, c>, which makes
+    them orthogonal, or as far towards it as the set allows.
+    """
+    if i == 0:
+        for k in range(swing.size):
+            turn[k] = reach * swing[k]
+    elif printed:
+        for k in range(swing.size):
+            most, full = reach * swing[k], linear[k] * np.sqrt(squared[k])
+            turn[k] = min(most, max(-most, full))
+    else:
+        for k in range(swing.size):
+            most = reach * swing[k]
+            turn[k] = -min(most, max(-most, linear[k]))
+
+
+@kernel
+def project(gram: FloatArray, moved: FloatArray, n: int, out: FloatArray) -> None:
+    """<a, Proj_perp theta_0> for a block of arms, by elimination in the Gram matrix, in place.
+
+    Row 0 is the target; its column of `gram` and `moved` are the two right-hand sides. A
+    protected vector that depends on those before it is passed over.
+    """
+    size = out.size
+    for k in range(size):
+        out[k] = moved[0, k]
+    space = np.empty((2, size))
+    share, whole = space[0], space[1]
+    for j in range(1, n):
+        for k in range(size):
+            whole[k] = gram[j, j, k]
+        for m in range(1, j):
+            for k in range(size):
+                share[k] = gram[j, m, k] * gram[m, m, k]  # of row m, which is eliminated
+            for k in range(size):
+                gram[j, j, k] -= share[k] * gram[j, m, k]
+                moved[j, k] -= share[k] * moved[m, k]
+                gram[j, 0, k] -= share[k] * gram[m, 0, k]
+            for i in range(j + 1, n):
+                for k in range(size):
+                    gram[i, j, k] -= share[k] * gram[i, m, k]
+        for k in range(size):
+            pivot = gram[j, j, k]  # squares: below 1e-6 of its length a vector counts as dependent
+            gram[j, j, k] = 1.0 / pivot if pivot > DEPENDENT * whole[k] else 0.0
+        for k in range(size):
+            out[k] -= moved[j, k] * gram[j, 0, k] * gram[j, j, k]
