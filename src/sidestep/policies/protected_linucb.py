@@ -147,7 +147,8 @@ class ProtectedLinUCB(CompiledPolicy):
               a phase: "adaptive" (best subset of every round; no proof), "all" (ball only: every
               vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed) and
               "lazy" (ball only: all of them until the evidence certifies a core set, then that one;
-              the bound of "all" until then, with s+1 and the share gamma after)
+              the bound of "all" until then, with s+1 and the share gamma after; optimism looks along
+              few directions, so with much noise or a large rho it may never be certified)
     design    what CORE-SET plays over arms: "arms" of the menu, or the "basis" e_1..e_d off the menu
     gamma     share of the best lambda_min that the certified core set keeps
     literal   index set, clock, delta and L = s as printed (A1, A10, B1, A12)
