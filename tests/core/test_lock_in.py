@@ -23,12 +23,12 @@ def played(actions, theta, index=(0, 1)):
     return evidence
 
 
-def test_it_looks_after_every_so_many_rounds_of_one_arm_only():
+def test_it_looks_after_so_many_rounds_of_one_arm_and_then_after_twice_as_many():
     one, other, theta = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.eye(2)
     watch = Watch(4, False)
     assert not is_due(watch, no_evidence(RHO, 2), one)
-    due = [is_due(watch, played([one] * n, theta), one) for n in range(1, 13)]
-    assert [n + 1 for n, yes in enumerate(due) if yes] == [4, 8, 12]
+    due = [is_due(watch, played([one] * n, theta), one) for n in range(1, 18)]
+    assert [n + 1 for n, yes in enumerate(due) if yes] == [4, 8, 16]
     assert not is_due(watch, played([one] * 4, theta), other)
     assert not is_due(watch, played([one, other, one, one], theta), one)
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.geometry import (
     apply,
     cholesky,
@@ -97,7 +97,7 @@ def copy_evidence(evidence: Evidence) -> Evidence:
     )
 
 
-@kernel
+@folded
 def absorb(
     evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
 ) -> None:
@@ -108,8 +108,9 @@ def absorb(
     centre, inverse = evidence.centre[index], evidence.inverse[index]
     gain = apply(inverse, action)
     growth = dot(action, gain)
-    surprise = (feedback - dot(action, centre)) / (1.0 + growth)
-    evidence.misfit[index] += surprise**2 * (1.0 + growth)
+    scale = 1.0 / (1.0 + growth)
+    surprise = feedback - dot(action, centre)
+    evidence.misfit[index] += surprise * surprise * scale
     d = action.size
     for j in range(d):
         for k in range(d):
@@ -121,15 +122,15 @@ def absorb(
         moment[j] += term
     if evidence.counts[index] % REFACTOR == 0:
         refactor(evidence, rho, index)
-        return
-    for j in range(d):
-        centre[j] += gain[j] * surprise
-        for k in range(d):
-            inverse[j, k] -= gain[j] * gain[k] / (1.0 + growth)
-    evidence.logdet[index] += np.log1p(growth)
+    else:
+        for j in range(d):
+            centre[j] += gain[j] * (surprise * scale)
+            for k in range(d):
+                inverse[j, k] -= (gain[j] * gain[k]) * scale
+        evidence.logdet[index] += np.log1p(growth)
 
 
-@kernel
+@folded
 def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
     """One more measurement of a vector, and whether it is the last action once more."""
     evidence.counts[index] += 1

@@ -2,8 +2,9 @@
 
 Over fixed arms an optimist or a greedy player can settle on an arm for good although another could be
 better (Example 5.1): what separates the two lies along directions that the settled arm does not show.
-The monitor looks every `patience` rounds of one arm. With a that arm, r_v the radius of vector v and
-g(.) the gradient of the reward at the estimates, another arm b contends while
+The monitor looks after `patience` rounds of one arm in a row, then after twice as many, and so on. With
+a that arm, r_v the radius of vector v and g(.) the gradient of the reward at the estimates, another arm
+b contends while
 
     sum_v r_v |g_v(b) - g_v(a)|_{V_v^-1}  >  <a - b, theta_perp estimated>,
 
@@ -28,15 +29,15 @@ from sidestep.core.sensitivity import frame, gradient
 class Watch(NamedTuple):
     """How the monitor is set."""
 
-    patience: int  # rounds of one arm between two looks
+    patience: int  # rounds of one arm before the first look; the next ones come after twice as many
     explores: bool  # play what would settle it, instead of only saying so
 
 
 @kernel
 def is_due(watch: Watch, evidence: Evidence, action: FloatArray) -> bool:
-    """Whether this action was just played `patience` times in a row, or a multiple of that."""
-    streak = evidence.streak[0]
-    due = streak > 0 and streak % watch.patience == 0
+    """Whether this action was just played `patience` times in a row, or 2, 4, 8, ... times that."""
+    looks = evidence.streak[0] // watch.patience
+    due = looks > 0 and looks & (looks - 1) == 0 and evidence.streak[0] % watch.patience == 0
     for j in range(action.size):
         due = due and action[j] == evidence.last[j]
     return due

@@ -97,12 +97,14 @@ def compiled_source(source: ActionSource) -> Source:
         sizes = np.array([source.count])
     else:
         sizes = np.array([len(menu) for menu in menus], dtype=np.int64)
-    widest = max(sizes, default=0)
-    columns = np.zeros((len(sizes), source.dim, widest))
-    squared = np.zeros((len(sizes), widest))
-    for number, menu in enumerate(menus):
-        columns[number, :, : len(menu)] = menu.columns
-        squared[number, : len(menu)] = menu.squared
+    if isinstance(source, Arms):  # no copy: a table may be large
+        columns, squared = source.columns[None], source.squared[None]
+    else:
+        columns = np.zeros((len(sizes), source.dim, max(sizes, default=0)))
+        squared = np.zeros((len(sizes), max(sizes, default=0)))
+        for number, menu in enumerate(menus):
+            columns[number, :, : len(menu)] = menu.columns
+            squared[number, : len(menu)] = menu.squared
     kind = FRESH if isinstance(source, FreshArms) else LISTED if menus else SOLID
     odds = source.odds if isinstance(source, Menus) else np.ones(1)
     return Source(kind, columns, squared, sizes, odds)

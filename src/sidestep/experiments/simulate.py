@@ -185,7 +185,7 @@ def _run_compiled(
 
 def _sample(instance: Instance) -> Actions:
     """Actions for a policy to check before it plays: all that are known beforehand."""
-    if isinstance(instance.actions, SOLIDS):
+    if isinstance(instance.actions, (Arms, *SOLIDS)):
         return instance.actions
     if isinstance(instance.actions, FreshArms):
         return Arms(np.eye(instance.actions.dim))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, checked_actions
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.estimator import Evidence, absorb, copy_evidence, fade, no_evidence
 from sidestep.core.forms import Menu, empty_forms
@@ -237,15 +237,19 @@ class CompiledPolicy:
         return evidence
 
 
-@kernel
+@folded
 def watched(
     watch: Watch, known: tuple[Confidence, Evidence], menu: Menu, rank: int, chosen: tuple[int, int]
 ) -> tuple[int, int, int]:
     """(arm, index, phase) after the lock-in monitor has seen what was chosen."""
-    locked, arm, index = locked_in(watch, known[0], known[1], menu, rank, chosen[0])
-    if locked and watch.explores:
-        return arm, index, EXPLORE
-    return chosen[0], chosen[1], LOCKED if locked else PLAY
+    arm, index, phase = chosen[0], chosen[1], PLAY
+    if known[1].streak[0] >= watch.patience:
+        locked, telling, v = locked_in(watch, known[0], known[1], menu, rank, arm)
+        if locked and watch.explores:
+            arm, index, phase = telling, v, EXPLORE
+        elif locked:
+            phase = LOCKED
+    return arm, index, phase
 
 
 def watch_for(lock_in: str, patience: int) -> Watch:
