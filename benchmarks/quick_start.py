@@ -15,7 +15,7 @@ def main():
     block = BLOCK.search(README.read_text(encoding="utf-8"))
     if block is None:
         raise SystemExit(f"{README.name} must have a ```python block, got none")
-    if not Path(cache_folder()).exists():
+    if not any(Path(cache_folder()).iterdir()):
         print("Compiling, once: a minute or two.\n", file=sys.stderr, flush=True)
     exec(compile(block[1], f"{README.name}, quick start", "exec"), {"__name__": "__main__"})
 

@@ -191,3 +191,14 @@ def test_a_direction_counts_as_reached_whatever_the_unit_of_length():
     for scale in (1e-6, 1.0, 1e6):
         assert len(unreached(Arms(scale * rows))) == 0
         assert len(unreached(Arms(scale * rows[:3]))) == 1
+
+
+def test_distinct_arms_are_the_first_of_each_in_their_order():
+    rows = np.array([[0.5, 0.0], [0.0, 0.5], [0.5, 0.0], [0.1, 0.2], [0.0, 0.5]])
+    distinct = Arms(rows).distinct()
+    assert distinct.vectors.tolist() == [[0.5, 0.0], [0.0, 0.5], [0.1, 0.2]]
+    assert [distinct.row(arm) for arm in range(3)] == [0, 1, 3]
+    masked = Arms(rows).only(np.array([False, True, True, True, True])).distinct()
+    assert [masked.row(arm) for arm in range(3)] == [1, 2, 3]
+    alone = Arms(rows[:2])
+    assert alone.distinct() is alone

@@ -36,3 +36,16 @@ def test_without_a_cache_folder_of_the_system_the_home_is_taken(monkeypatch, tmp
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Path(cache_folder()).parent == tmp_path / ".cache" / "sidestep"
+
+
+def test_where_the_users_cache_cannot_be_written_a_temporary_folder_is_taken(tmp_path):
+    """A file stands where the folder would be made: that stops even an administrator."""
+    (tmp_path / "file").write_text("")
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    home = {"XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", CALL]
+    done = subprocess.run(
+        command, env=clean | home, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "3.0\n"
+    assert list(tmp_path.glob("sidestep-*/*/*/geometry.dot-*.nbi"))

@@ -360,3 +360,15 @@ def test_a_policy_without_kernels_cannot_be_compiled(refusal):
 def test_no_runs_are_refused(refusal, runs):
     message = refusal(ss.simulate_many, ss.Uniform(world().problem), world(), 10, runs=runs)
     assert f"runs must be an integer >= 1, got {runs}" in message
+
+
+def test_a_run_over_repeated_arms_names_their_first_rows_and_is_the_run_by_steps():
+    rng = np.random.default_rng(0)
+    arms = ss.Arms(np.repeat(rng.standard_normal((6, 3)) / 3, 4, axis=0)[rng.permutation(24)])
+    world = ss.environments.synthetic(3, 1, 1, arms, noise_scale=0.1, seed=1)
+    for policy in (ss.ProtectedLinUCB(world.problem), ss.Uniform(world.problem)):
+        fast = ss.simulate(policy, world, 200, seed=2)
+        slow = ss.simulate(policy, world, 200, seed=2, compiled=False)
+        assert (fast.arm == slow.arm).all()
+        assert (arms.vectors[fast.arm] == fast.action).all()
+    assert len(set(fast.arm.tolist())) > 6  # chance counts every row

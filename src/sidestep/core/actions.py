@@ -21,6 +21,7 @@ class Arms:
     columns: FloatArray = field(init=False, repr=False)  # (d, K): arms innermost, for kernels
     squared: FloatArray = field(init=False, repr=False)  # (K,): |a|^2
     longest: float = field(init=False, repr=False)
+    firsts: IntArray | None = field(init=False, repr=False, default=None)  # see `distinct`
 
     def __post_init__(self) -> None:
         vectors = np.atleast_2d(as_numbers("arms", self.vectors))
@@ -67,6 +68,19 @@ class Arms:
             raise InputError("allowed must leave at least one arm, got none")
         rows = np.flatnonzero(mask) if self.rows is None else np.asarray(self.rows)[mask]
         return Arms(self.vectors[mask], rows)
+
+    def distinct(self) -> "Arms":
+        """These arms without repetitions, each named after its first row; worked out once.
+
+        Of equal arms a choice by value takes the first, so that it may be made among these alone.
+        """
+        if self.firsts is None:
+            _, firsts = np.unique(self.vectors, axis=0, return_index=True)
+            object.__setattr__(self, "firsts", np.sort(firsts))
+        if self.firsts is None or len(self.firsts) == len(self):
+            return self
+        rows = self.firsts if self.rows is None else np.asarray(self.rows)[self.firsts]
+        return Arms(self.vectors[self.firsts], rows)
 
     def row(self, arm: int) -> int:
         """What the caller calls an arm."""

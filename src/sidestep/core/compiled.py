@@ -8,6 +8,7 @@ folder named after the whole source: edit any file and everything is compiled an
 import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -20,12 +21,23 @@ _ROOMS = ("core", "policies", "environments", "experiments/loop.py")  # where ke
 
 
 def cache_folder() -> str:
-    """Where compiled code is kept: NUMBA_CACHE_DIR if set, else the user's cache, by source."""
+    """Where compiled code is kept: NUMBA_CACHE_DIR if set, else the user's cache, by source.
+
+    Where the user's cache cannot be written (a locked-down account), a folder for temporary files.
+    """
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return chosen
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "sidestep", _fingerprint())
+    folder = os.path.join(home, "sidestep", _fingerprint())
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    mine = f"sidestep-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    return os.path.join(tempfile.gettempdir(), mine, _fingerprint())
 
 
 def _fingerprint() -> str:

@@ -156,7 +156,10 @@ def _run_compiled(
     from sidestep.experiments import loop  # noqa: PLC0415  (compiled code, loaded when it runs)
 
     state = policy.init()
-    source = compiled_source(instance.actions)
+    actions = instance.actions
+    if isinstance(actions, Arms) and not policy.draws_arms:
+        actions = actions.distinct()  # an arm that is listed twice is decided once
+    source = compiled_source(actions)
     on_ball = isinstance(instance.actions, SOLIDS)
     uniforms, normals = policy.luck(on_ball=on_ball)
     luck = (np.empty(uniforms), np.empty(normals))
@@ -181,6 +184,9 @@ def _run_compiled(
         if done == due:
             policy.reconsider(state)
             kept.filled[:] = 0
+    if isinstance(actions, Arms) and actions.rows is not None:
+        listed = record.arm >= 0
+        record.arm[listed] = np.asarray(actions.rows)[record.arm[listed]]
 
 
 def _sample(instance: Instance) -> Actions:

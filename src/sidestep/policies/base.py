@@ -135,6 +135,7 @@ class CompiledPolicy:
     on_arms: ClassVar[Kernel]
     on_ball: ClassVar[Kernel]
     plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
+    draws_arms: ClassVar[bool] = False  # by chance, so that an arm listed twice counts twice
 
     def init(self) -> State:
         """State before the first round."""

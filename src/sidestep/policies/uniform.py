@@ -46,6 +46,7 @@ class Uniform(CompiledPolicy):
     knobs: UniformKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
+    draws_arms = True
     on_arms = staticmethod(_on_arms)
     on_ball = staticmethod(_on_ball)
 
