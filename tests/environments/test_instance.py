@@ -306,7 +306,10 @@ def test_off_the_menu_regret_may_fall_below_zero():
             "at most norm_bound = 1, got 1.5 in row 1",
         ),
         ({"theta": np.eye(2)}, "actions must have the dimension of theta, 2, got 3"),
-        ({"actions": ARMS}, "actions must be UnitBall, Arms, FreshArms or Menus, got ndarray"),
+        (
+            {"actions": ARMS},
+            "actions must be UnitBall, Box, Ellipsoid, Simplex, Arms, FreshArms or Menus, got ndarray",
+        ),
         ({"noise": "normal"}, "noise must be one of gaussian, rademacher, uniform, bernoulli"),
         ({"noise_scale": -0.1}, "noise_scale must be zero or positive and finite, got -0.1"),
         ({"noise_scale": [0.1, 0.2]}, "noise_scale must be a number or 3 numbers"),

@@ -88,7 +88,10 @@ def test_noise_is_handed_on():
         ({"arms": "fixed:0"}, "got 'fixed:0'"),
         ({"arms": "fixed:-3"}, "got 'fixed:-3'"),
         ({"arms": "100"}, "got '100'"),
-        ({"arms": np.eye(6)}, "actions must be UnitBall, Arms, FreshArms or Menus, got ndarray"),
+        (
+            {"arms": np.eye(6)},
+            "actions must be UnitBall, Box, Ellipsoid, Simplex, Arms, FreshArms or Menus, got ndarray",
+        ),
         ({"arms": ss.UnitBall(5)}, "actions must have the dimension of theta, 6, got 5"),
         ({"noise_scale": -1.0}, "noise_scale must be zero or positive and finite, got -1.0"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),

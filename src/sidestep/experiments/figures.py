@@ -27,7 +27,12 @@ from sidestep.experiments.sheets import (
 )
 from sidestep.experiments.summary import NEAR, STUCK, Series
 
-FILLS = {"core-set": "#333333", "explore": "#D98200", "play": "#BFE3F7"}  # apart in grey as well
+FILLS = {  # apart in grey as well
+    "core-set": "#333333",
+    "locked-in": "#A0522D",
+    "explore": "#D98200",
+    "play": "#BFE3F7",
+}
 
 
 def render(drawing: Drawing) -> Rendered:
@@ -108,7 +113,7 @@ def widths(drawing: Drawing) -> Figure:
 
 
 def phases(drawing: Drawing) -> Figure:
-    """Where the regret was paid: CORE-SET, exploration, play."""
+    """Where the regret was paid: CORE-SET, lock-in as far as the monitor saw it, exploration, play."""
     figure, axes = bars_sheet(drawing, "mean pseudo-regret", 0.25)
     for axis, panel in zip(axes, drawing.panels, strict=True):
         start = np.zeros(len(panel.series))
@@ -118,7 +123,7 @@ def phases(drawing: Drawing) -> Figure:
             axis.barh(rows, length, left=start, height=0.6, color=colour, label=name)
             start += length
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, borderaxespad=0.2)
+    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, borderaxespad=0.2)
     return figure
 
 
