@@ -53,7 +53,7 @@ def test_before_the_first_measurement_the_intervals_are_those_of_the_prior():
     action = np.array([0.6, 0.0, 0.8, 0.0])
     reward, effects = ss.intervals(policy, policy.init(), action)
     assert -1.0 <= reward.low < 0 < reward.high <= 1.0
-    assert effects[0].high == pytest.approx(1.96 * 0.5, abs=1e-3)
+    assert effects[0].high == pytest.approx(1.1 * 1.96 * 0.5, abs=1e-3)
 
 
 def test_an_arm_that_is_listed_twice_shares_its_probability():
