@@ -1,6 +1,6 @@
 """The paper's remark on the rank, played: what is decided, when, and at what cost.
 
-theta_1 = (1, 0, 0), theta_2 = (1, Delta, 0), both over sqrt(1 + Delta^2), theta_0 = (0.6, 0, 0.8);
+theta_1 = (1, 0, 0), theta_2 = (1, Delta, 0), both over sqrt(1 + Delta^2), theta_0 = (0.48, 0.64, 0.6);
 R = 0.1, 50 fresh arms a round. For every Delta > 0 the side effects span two dimensions; as Delta falls
 the second can be seen less and less. DirectedThompson is told a resolution of 0.1 (the smallest
 singular value that matters), and its regret is set beside that of one who is told s = 2. Prints a
@@ -22,7 +22,7 @@ ROUNDS, RUNS, RESOLUTION = 2000, 20, 0.1
 
 def world(weak):
     """The remark's instance."""
-    theta = np.array([[0.6, 0.0, 0.8], [1.0, 0.0, 0.0], [1.0, weak, 0.0]])
+    theta = np.array([[0.48, 0.64, 0.6], [1.0, 0.0, 0.0], [1.0, weak, 0.0]])
     theta[1:] /= np.sqrt(1 + weak**2)
     return Instance(theta, FreshArms(50, 3), noise_scale=0.1)
 
