@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import sidestep
 from sidestep.experiments.speed import contest, cores, grid
 from sidestep.experiments.speed.child import (
     commands,
@@ -119,7 +118,7 @@ def processor() -> str:
 
 def versions() -> dict[str, str]:
     """Ours, and of what we and the peers stand on."""
-    found = {"sidestep": sidestep.__version__, "python": platform.python_version()}
+    found = {"sidestep": version("sidestep"), "python": platform.python_version()}
     for package in ("numpy", "numba", "scipy"):
         try:
             found[package] = version(package)
