@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import sidestep
 from sidestep.core.compiled import cache_folder
 
@@ -14,6 +16,7 @@ CALL = (
 )
 
 
+@pytest.mark.full
 def test_compiled_code_goes_to_the_users_cache_and_never_into_the_package(tmp_path):
     clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     home = {"XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -38,6 +41,7 @@ def test_without_a_cache_folder_of_the_system_the_home_is_taken(monkeypatch, tmp
     assert Path(cache_folder()).parent == tmp_path / ".cache" / "sidestep"
 
 
+@pytest.mark.full
 def test_where_the_users_cache_cannot_be_written_a_temporary_folder_is_taken(tmp_path):
     """A file stands where the folder would be made: that stops even an administrator."""
     (tmp_path / "file").write_text("")

@@ -591,6 +591,7 @@ def arms_of(rng, kind, d=4):
     return rows / np.linalg.norm(rows, axis=1).max()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["round", "lopsided"])
 @pytest.mark.parametrize("R", [0.01, 0.1])
 def test_over_arms_that_span_the_certified_set_keeps_its_share(oracle, kind, R):

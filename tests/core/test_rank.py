@@ -59,6 +59,8 @@ def test_vectors_of_a_rank_are_found_again_from_partial_measurements(rank):
     assert np.einsum("ij,ijk,ik->", left, precision, left) < 1e-3
 
 
+@pytest.mark.full
+@pytest.mark.full
 @pytest.mark.parametrize("noise", [1e-3, 0.1])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_the_smallest_rank_that_is_not_contradicted_is_the_true_one(rank, noise, oracle):

@@ -71,6 +71,7 @@ def test_other_worlds_are_limited_by_drawing_arithmetic_or_the_matrices_in_play(
     assert LIMITS.rate(World(BALL, 0, 5), 3) == 8e9 / (3 * 25 * 8)
 
 
+@pytest.mark.full
 def test_who_looks_at_no_vector_has_no_limit_but_the_drawing_of_arms():
     assert LIMITS.rate(SMALL, 0) is None
     assert LIMITS.rate(World(FRESH, 100, 6), 0) == 1e8 / 600
