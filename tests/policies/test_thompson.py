@@ -212,6 +212,19 @@ def test_on_a_solid_the_best_corner_is_found(solid):
     np.testing.assert_allclose(trace.action[:60], stepped.action, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("chance", "sentence"),
+    [
+        ({"lost": 1.5}, "lost must lie strictly between 0 and 1"),
+        ({"delay": -1}, "delay must be an integer >= 0"),
+    ],
+)
+def test_answers_cannot_be_lost_or_late_beyond_reason(chance, sentence, refusal):
+    world = failure(0.3)
+    rounds = play(ss.DirectedThompson(world.problem), world, 5, **chance)
+    assert refusal(next, rounds).startswith(sentence)
+
+
 def test_an_optimist_refuses_a_box(refusal):
     instance = synthetic(3, 1, 1, ss.Box(-np.ones(3) / 2, np.ones(3) / 2), noise_scale=0.1)
     sentence = refusal(ss.simulate, ss.OFUL(instance.problem), instance, 10)

@@ -10,7 +10,7 @@ from numpy.random import SeedSequence, default_rng
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.confidence import width
-from sidestep.core.problem import Query, whole
+from sidestep.core.problem import Query, probability, whole
 from sidestep.core.solids import SOLIDS
 from sidestep.environments.instance import Instance, not_a_coin
 from sidestep.environments.sources import FreshArms, arm_sets, compiled_source, draw_actions
@@ -59,6 +59,8 @@ def play(
     pending, and after that it is given up.
     """
     whole("delay", delay, low=0)
+    if lost:
+        probability("lost", lost)
     arms, noise, choice = streams_of(seed)
     fate = default_rng(SeedSequence(seed, spawn_key=(3,)))
     state, waiting = policy.init(), deque[tuple[Query, float, bool]]()
