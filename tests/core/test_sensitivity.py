@@ -9,7 +9,7 @@ from sidestep.core.actions import Arms
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.forms import Menu
-from sidestep.core.sensitivity import first_order_values, frame, gradient
+from sidestep.core.sensitivity import first_order_values, frame, gradient, pooled_frame
 
 
 def unit_rows(rng, count, d):
@@ -91,6 +91,26 @@ def test_the_gradient_is_that_of_finite_differences_at_rank_s(L, s):
             assert slopes[i, j] == pytest.approx(
                 difference / (2 * step), rel=1e-6, abs=1e-6 * np.abs(slopes).max()
             )
+
+
+def test_with_rows_that_count_more_or_less_the_gradient_is_that_of_finite_differences():
+    rng = np.random.default_rng(9)
+    vectors, action = low_rank(rng, 4, 2, 6), unit_rows(rng, 1, 6)[0]
+    weights, step = np.array([1.0, 1.0, 0.2, 0.6, 0.05]), 1e-5
+
+    def value(moved):
+        return action @ pooled_frame(moved, weights, 2).rest
+
+    slopes = gradient(pooled_frame(vectors, weights, 2), action)
+    for i, j in np.ndindex(5, 6):
+        ahead, behind = vectors.copy(), vectors.copy()
+        ahead[i, j] += step
+        behind[i, j] -= step
+        difference = (value(ahead) - value(behind)) / (2 * step)
+        assert slopes[i, j] == pytest.approx(difference, rel=1e-6, abs=1e-6)
+    plain = frame(vectors, 2)  # at rank s the span does not change with the weights
+    np.testing.assert_allclose(pooled_frame(vectors, weights, 2).rest, plain.rest, atol=1e-12)
+    assert not np.allclose(gradient(plain, action), slopes)
 
 
 def test_at_the_optimum_of_the_ball_only_the_target_matters_along_the_action():
