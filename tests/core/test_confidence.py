@@ -170,21 +170,23 @@ def test_widest_is_the_row_with_the_largest_width():
     for _ in range(60):
         action, index = rng.standard_normal(3), int(rng.integers(5))
         absorb(evidence, drawn.rho, action, index, 0.0)
-        rows = np.flatnonzero(rng.random(5) < 0.7)
+        chosen = (rng.random(5) < 0.7).astype(np.int64)
+        rows = np.flatnonzero(chosen)
         if len(rows):
             widths = [width(drawn, evidence, row, action) for row in rows]
-            assert widest(drawn, evidence, rows, action) == rows[int(np.argmax(widths))]
+            assert widest(drawn, evidence, chosen, 0, action) == rows[int(np.argmax(widths))]
 
 
 def test_of_vectors_known_alike_the_lowest_is_the_widest():
     drawn = confidence(4)
     evidence = no_evidence(drawn.rho, 3)
     action = np.array([0.2, 0.5, -0.4])
-    assert widest(drawn, evidence, np.arange(4), action) == 0
-    assert widest(drawn, evidence, np.array([2, 3]), action) == 2
+    assert widest(drawn, evidence, np.ones(4, np.int64), 0, action) == 0
+    assert widest(drawn, evidence, np.array([0, 0, 1, 1]), 0, action) == 2
+    assert widest(drawn, evidence, np.ones(4, np.int64), 1, action) == 1
     absorb(evidence, drawn.rho, action, 0, 1.0)
-    assert widest(drawn, evidence, np.arange(4), action) == 1
-    assert widest(drawn, evidence, np.arange(4), np.zeros(3)) == 0
+    assert widest(drawn, evidence, np.ones(4, np.int64), 0, action) == 1
+    assert widest(drawn, evidence, np.ones(4, np.int64), 0, np.zeros(3)) == 0
 
 
 def test_a_tie_up_to_rounding_is_a_tie():
@@ -193,9 +195,9 @@ def test_a_tie_up_to_rounding_is_a_tie():
     action = np.array([0.6, 0.8])
     evidence.inverse[1] *= 1 + 1e-14
     assert width(drawn, evidence, 1, action) > width(drawn, evidence, 0, action)
-    assert widest(drawn, evidence, np.arange(2), action) == 0
+    assert widest(drawn, evidence, np.ones(2, np.int64), 0, action) == 0
     evidence.inverse[1] *= 1 + 1e-8
-    assert widest(drawn, evidence, np.arange(2), action) == 1
+    assert widest(drawn, evidence, np.ones(2, np.int64), 0, action) == 1
 
 
 # Coverage

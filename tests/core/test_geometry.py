@@ -216,8 +216,10 @@ def test_products_are_those_of_numpy():
 
 
 def test_members_are_the_rows_switched_on_and_total_counts_from_a_row_on():
-    assert geometry.members(np.array([1, 0, 1, 1])).tolist() == [0, 2, 3]
-    assert geometry.members(np.zeros(3, np.int64)).tolist() == []
+    rows = np.full(4, -1)
+    assert geometry.members(np.array([1, 0, 1, 1]), rows) == 3
+    assert rows.tolist() == [0, 2, 3, -1]
+    assert geometry.members(np.zeros(3, np.int64), rows) == 0
     assert geometry.total(np.array([5, 2, 3]), 0) == 10
     assert geometry.total(np.array([5, 2, 3]), 1) == 5
 

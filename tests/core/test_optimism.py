@@ -11,7 +11,13 @@ from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import PER_VECTOR, absorb, copy_evidence, no_evidence
 from sidestep.core.forms import COVARIANCE, PRECISION, Menu, empty_forms
-from sidestep.core.optimism import SURROGATES, metric_of, optimistic_values, surrogate_called
+from sidestep.core.optimism import (
+    SURROGATES,
+    empty_desk,
+    metric_of,
+    optimistic_values,
+    surrogate_called,
+)
 from sidestep.core.sensitivity import first_order_values
 from sidestep.core.surrogates import BLOCK
 
@@ -32,9 +38,11 @@ class World(NamedTuple):
         arms = Arms(self.arms if arms is None else arms)
         menu = Menu(arms.columns, arms.squared)
         forms = empty_forms(metric_of(surrogate), len(self.confidence.rho), len(arms))
-        return optimistic_values(
-            surrogate_called(surrogate), self.confidence, self.evidence, menu, forms, self.rows
-        )
+        desk, n = empty_desk(len(self.rows), len(arms)), len(self.rows)
+        desk.rows[:] = self.rows
+        known = (self.confidence, self.evidence)
+        optimistic_values(surrogate_called(surrogate), known, menu, forms, desk, n)
+        return desk.values
 
     @property
     def sets(self):

@@ -20,7 +20,7 @@ import numpy as np
 
 from sidestep.core.compiled import kernel
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu, both_forms
+from sidestep.core.forms import Menu
 from sidestep.core.geometry import (
     apply,
     cholesky,
@@ -32,6 +32,7 @@ from sidestep.core.geometry import (
     scaled,
     solve_cholesky,
 )
+from sidestep.core.passes import both_forms
 from sidestep.core.problem import FloatArray
 from sidestep.core.solids import BALL, Body, farthest
 
@@ -180,7 +181,8 @@ def most_telling_arm(
     best_arm, best_v, largest = 0, 0, -1.0
     along, square = np.empty(menu.squared.size), np.empty(menu.squared.size)
     for v in range(slopes.shape[0]):
-        both_forms(menu, apply(held.inverse[v], slopes[v]), held.inverse[v], 0.0, along, square)
+        direction = apply(held.inverse[v], slopes[v])
+        both_forms(menu.columns, direction, held.inverse[v], 0.0, along, square)
         weight = held.noise[v] ** 2 / costs[v]
         for k in range(along.size):
             along[k] = weight * along[k] * along[k] / (1.0 + square[k])

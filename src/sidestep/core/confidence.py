@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.compiled import folded, kernel
+from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.estimator import Evidence
 from sidestep.core.geometry import copied, quadratic
 from sidestep.core.problem import FloatArray, IntArray
@@ -56,7 +56,7 @@ def _radius(confidence: Confidence, d: int, count: int, logdet: float, index: in
     return R * np.sqrt(spread) + np.sqrt(rho) * confidence.norm_bound
 
 
-@kernel
+@bare
 def width(confidence: Confidence, evidence: Evidence, index: int, action: FloatArray) -> float:
     """Half-length of the interval for <a, theta_i>: radius_i |a|_{V_i^-1}."""
     spread = max(quadratic(evidence.inverse[index], action), 0.0)
@@ -77,13 +77,16 @@ def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> El
 
 
 @folded
-def widest(confidence: Confidence, evidence: Evidence, rows: IntArray, action: FloatArray) -> int:
-    """Of the vectors in `rows` the one least understood along the action (Alg. 2, index)."""
-    best, largest = rows[0], -1.0
+def widest(
+    confidence: Confidence, evidence: Evidence, chosen: IntArray, first: int, action: FloatArray
+) -> int:
+    """Of the vectors switched on from `first` on the one least understood along the action (Alg. 2)."""
+    best, largest = first, -1.0
     d = action.size
-    for row in rows:
-        spread = np.sqrt(max(quadratic(evidence.inverse[row], action), 0.0))
-        here = spread * _radius(confidence, d, evidence.counts[row], evidence.logdet[row], row)
-        if here > largest * (1.0 + 1e-10):  # ties: lowest index
-            best, largest = row, here
+    for row in range(first, chosen.size):
+        if chosen[row]:
+            spread = np.sqrt(max(quadratic(evidence.inverse[row], action), 0.0))
+            here = spread * _radius(confidence, d, evidence.counts[row], evidence.logdet[row], row)
+            if here > largest * (1.0 + 1e-10):  # ties: lowest index
+                best, largest = row, here
     return best

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.compiled import folded, kernel
+from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.geometry import (
-    apply,
+    apply_into,
     cholesky,
     copied,
     dot,
@@ -102,32 +102,64 @@ def absorb(
     evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
 ) -> None:
     """Add one measurement to the evidence, in place; `absorbed` is the pure face of it."""
+    absorb_with(np.empty(action.size), evidence, rho, action, index, feedback)
+
+
+@bare
+def absorb_with(
+    gain: FloatArray,
+    evidence: Evidence,
+    rho: FloatArray,
+    action: FloatArray,
+    index: int,
+    feedback: float,
+) -> None:
+    """The same with room for V^-1 a handed in (d,): nothing is allocated."""
     _count(evidence, action, index)
-    gram, gram_low = evidence.gram[index], evidence.gram_low[index]
-    moment, moment_low = evidence.moment[index], evidence.moment_low[index]
     centre, inverse = evidence.centre[index], evidence.inverse[index]
-    gain = apply(inverse, action)
+    apply_into(inverse, action, gain)
     growth = dot(action, gain)
     scale = 1.0 / (1.0 + growth)
     surprise = feedback - dot(action, centre)
     evidence.misfit[index] += surprise * surprise * scale
-    d = action.size
-    for j in range(d):
-        for k in range(d):
+    gram, gram_low = evidence.gram[index], evidence.gram_low[index]
+    moment, moment_low = evidence.moment[index], evidence.moment_low[index]
+    _add_to_sums(gram, gram_low, moment, moment_low, action, feedback)
+    _move_along(gain, surprise, scale, centre, inverse)
+    evidence.logdet[index] += np.log1p(growth)
+    if evidence.counts[index] % REFACTOR == 0:
+        refactor(evidence, rho, index)
+
+
+@bare
+def _add_to_sums(
+    gram: FloatArray,
+    gram_low: FloatArray,
+    moment: FloatArray,
+    moment_low: FloatArray,
+    action: FloatArray,
+    feedback: float,
+) -> None:
+    """Add a a' and a x, and to the lower parts what rounding loses of that."""
+    for j in range(action.size):
+        for k in range(action.size):
             term = action[j] * action[k]
             gram_low[j, k] += _rounding(gram[j, k], term)
             gram[j, k] += term
         term = action[j] * feedback
         moment_low[j] += _rounding(moment[j], term)
         moment[j] += term
-    if evidence.counts[index] % REFACTOR == 0:
-        refactor(evidence, rho, index)
-    else:
-        for j in range(d):
-            centre[j] += gain[j] * (surprise * scale)
-            for k in range(d):
-                inverse[j, k] -= (gain[j] * gain[k]) * scale
-        evidence.logdet[index] += np.log1p(growth)
+
+
+@bare
+def _move_along(
+    gain: FloatArray, surprise: float, scale: float, centre: FloatArray, inverse: FloatArray
+) -> None:
+    """Estimate and inverse after one measurement; gain = V^-1 a of the old V."""
+    for j in range(gain.size):
+        centre[j] += gain[j] * (surprise * scale)
+        for k in range(gain.size):
+            inverse[j, k] -= (gain[j] * gain[k]) * scale
 
 
 @folded
@@ -213,7 +245,7 @@ def _residual(
     return residual
 
 
-@kernel
+@bare
 def _rounding(left: float, right: float) -> float:
     """What left + right loses to rounding."""
     total = left + right
@@ -221,7 +253,7 @@ def _rounding(left: float, right: float) -> float:
     return (left - (total - taken)) + (right - taken)
 
 
-@kernel
+@bare
 def _product_rounding(left: float, right: float, product: float) -> float:
     """What left * right loses to rounding (Dekker's splitting)."""
     split = 134217729.0  # 2^27 + 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import bare, kernel
 from sidestep.core.problem import TARGET, FloatArray, IntArray
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
@@ -11,7 +11,7 @@ SKIP = 128  # values that are looked at together for the lowest of those that ti
 ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 
 
-@kernel
+@bare
 def lowest_argmax(values: FloatArray) -> int:
     """Row of the largest value; of values that tie, the lowest row.
 
@@ -28,7 +28,7 @@ def lowest_argmax(values: FloatArray) -> int:
     return 0
 
 
-@kernel
+@bare
 def largest(values: FloatArray) -> float:
     """The largest value: four lanes, since one would wait for itself at every step."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
@@ -41,7 +41,7 @@ def largest(values: FloatArray) -> float:
     return max(a, b, c, d)
 
 
-@kernel
+@bare
 def dot(left: FloatArray, right: FloatArray) -> float:
     """Inner product of two vectors, summed in order."""
     total = 0.0
@@ -50,7 +50,7 @@ def dot(left: FloatArray, right: FloatArray) -> float:
     return total
 
 
-@kernel
+@bare
 def quadratic(matrix: FloatArray, vector: FloatArray) -> float:
     """Squared weighted norm |x|_V^2 = x' V x of a symmetric matrix."""
     total = 0.0
@@ -66,12 +66,18 @@ def quadratic(matrix: FloatArray, vector: FloatArray) -> float:
 def apply(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """Matrix times vector, summed in order; (d,)."""
     out = np.empty(matrix.shape[0])
-    for j in range(matrix.shape[0]):
-        out[j] = dot(matrix[j], vector)
+    apply_into(matrix, vector, out)
     return out
 
 
-@kernel
+@bare
+def apply_into(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
+    """The same into `out`."""
+    for j in range(out.size):
+        out[j] = dot(matrix[j], vector)
+
+
+@bare
 def add(total: FloatArray, weight: float, vector: FloatArray) -> None:
     """Add weight * vector to the total, in place."""
     for j in range(total.size):
@@ -88,8 +94,8 @@ def unit(vector: FloatArray) -> FloatArray:
     return result
 
 
-@kernel
-def copied(source: FloatArray, target: FloatArray) -> None:
+@bare
+def copied(source: FloatArray | IntArray, target: FloatArray | IntArray) -> None:
     """Write one vector into another (numba compiles this far faster than a slice assignment)."""
     for j in range(source.size):
         target[j] = source[j]
@@ -104,7 +110,7 @@ def scaled(factor: float, vector: FloatArray) -> FloatArray:
     return out
 
 
-@kernel
+@bare
 def take_out(direction: FloatArray, vector: FloatArray) -> None:
     """Remove the part of the vector along a unit direction, in place."""
     along = dot(direction, vector)
@@ -169,19 +175,18 @@ def plug_in(centre: FloatArray, rank: int) -> FloatArray:
     return project_off(top_directions(centre[1:], rank), centre[TARGET])
 
 
-@kernel
-def members(chosen: IntArray) -> IntArray:
-    """Rows that are switched on, in ascending order."""
-    rows = np.empty(chosen.size, np.int64)
+@bare
+def members(chosen: IntArray, rows: IntArray) -> int:
+    """How many rows are switched on; which, in ascending order, into `rows`."""
     count = 0
     for row in range(chosen.size):
         if chosen[row]:
             rows[count] = row
             count += 1
-    return rows[:count]
+    return count
 
 
-@kernel
+@bare
 def total(counts: IntArray, first: int) -> int:
     """Sum of the counts from one row on."""
     seen = 0

@@ -21,9 +21,10 @@ from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu, arm_of
-from sidestep.core.geometry import dot, quadratic
+from sidestep.core.geometry import apply, copied, dot, lowest_argmax
+from sidestep.core.passes import both_forms, scores
 from sidestep.core.problem import FloatArray
-from sidestep.core.sensitivity import frame, gradient
+from sidestep.core.sensitivity import Frame, frame, gradient
 
 
 class Watch(NamedTuple):
@@ -44,6 +45,34 @@ def is_due(watch: Watch, evidence: Evidence, action: FloatArray) -> bool:
 
 
 @kernel
+def _rooms(view: Frame, held: Belief, reach: FloatArray, apart: FloatArray) -> FloatArray:
+    """By how much every arm b may be better than a, given b - a in the columns of `apart`; (K,).
+
+    The gradient is linear in the action, g_v(b) = G_v b, so that what a set allows is a quadratic form.
+    """
+    d, K = apart.shape
+    room, linear, square = np.empty(K), np.empty(K), np.empty(K)
+    scores(apart, view.rest, room)
+    slopes, axis = np.empty((d, reach.size, d)), np.zeros(d)
+    for j in range(d):
+        axis[j] = 1.0
+        here = gradient(view, axis)
+        for v in range(reach.size):
+            copied(here[v], slopes[j, v])
+        axis[j] = 0.0
+    metric = np.empty((d, d))
+    for v in range(reach.size):
+        for j in range(d):
+            turned = apply(held.inverse[v], slopes[j, v])
+            for m in range(d):
+                metric[m, j] = dot(slopes[m, v], turned)
+        both_forms(apart, axis, metric, 0.0, linear, square)
+        for k in range(K):
+            room[k] += reach[v] * np.sqrt(max(square[k], 0.0))
+    return room
+
+
+@kernel
 def locked_in(
     watch: Watch, confidence: Confidence, evidence: Evidence, menu: Menu, rank: int, arm: int
 ) -> tuple[bool, int, int]:
@@ -57,21 +86,16 @@ def locked_in(
     for v in range(n):
         reach[v] = radius(confidence, evidence, v)
     view = frame(evidence.centre, rank)
-    here = gradient(view, action)
-    worst, widest = np.zeros_like(here), 0.0
-    for k in range(menu.squared.size):
-        other = arm_of(menu, k)
-        apart = gradient(view, other)
-        room = dot(other, view.rest) - dot(action, view.rest)
-        for v in range(n):
-            for j in range(action.size):
-                apart[v, j] -= here[v, j]
-            room += reach[v] * np.sqrt(max(quadratic(held.inverse[v], apart[v]), 0.0))
-        if room > widest * (1.0 + 1e-10):
-            worst, widest = apart, room
+    apart = np.empty(menu.columns.shape)
+    for j in range(action.size):
+        for k in range(menu.squared.size):
+            apart[j, k] = menu.columns[j, k] - action[j]
+    room = _rooms(view, held, reach, apart)
+    contender = lowest_argmax(room)
+    worst = gradient(view, apart[:, contender].copy())
     costs = np.ones(n)
     _, told = most_telling(held, costs, worst, action)
-    if widest <= 0.0 or watch.patience * told >= variance(held, worst):
+    if room[contender] <= 0.0 or watch.patience * told >= variance(held, worst):
         return False, arm, 0
     telling, v, _ = most_telling_arm(held, costs, worst, menu)
     return True, telling, v

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.compiled import folded, kernel
+from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import COVARIANCE, PRECISION, Forms, Menu, fill
-from sidestep.core.geometry import add, dot
+from sidestep.core.geometry import add, copied, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.sensitivity import first_order_values
 from sidestep.core.surrogates import BLOCK, along_action, off_one, off_two, project, turns
@@ -47,71 +47,82 @@ def surrogate_called(word: str) -> Surrogate:
     return Surrogate(SURROGATES.index(word), True if word == "first-order" else None)
 
 
+class Desk(NamedTuple):
+    """Room for what a decision works out, so that nothing is allocated on the way."""
+
+    rows: IntArray  # (L+1,)
+    reach: FloatArray  # (L+1,): radii of the sets in play
+    products: FloatArray  # (L+1, L+1): inner products of their centres
+    values: FloatArray  # (K,)
+
+
+@folded
+def empty_desk(n: int, n_arms: int) -> Desk:
+    """Room for n vectors and so many arms."""
+    return Desk(np.empty(n, np.int64), np.empty(n), np.empty((n, n)), np.empty(n_arms))
+
+
 @folded
 def optimistic_values(
     surrogate: Surrogate,
-    confidence: Confidence,
-    evidence: Evidence,
+    known: tuple[Confidence, Evidence],
     menu: Menu,
     forms: Forms,
-    rows: IntArray,
-) -> FloatArray:
-    """Value of every arm under a surrogate; rows = 0 and the core set; (K,)."""
-    if rows.size > evidence.centre.shape[1]:
-        return np.zeros(menu.squared.size)  # s = d: nothing is left, every reward is zero
-    if surrogate.code == FIRST_ORDER:
-        return _first_order(surrogate.first_order, confidence, evidence, menu, rows)
-    return _surrogate_values(surrogate.code, confidence, evidence, menu, forms, rows)
+    desk: Desk,
+    n: int,
+) -> None:
+    """Value of every arm under a surrogate, into the desk's; its first n rows: 0 and the core set."""
+    confidence, evidence = known
+    rows, values = desk.rows[:n], desk.values
+    if n > evidence.centre.shape[1]:  # s = d: nothing is left, every reward is zero
+        for k in range(values.size):
+            values[k] = 0.0
+    elif surrogate.code == FIRST_ORDER:
+        _first_order(surrogate.first_order, confidence, evidence, menu, rows, values)
+    else:
+        for row in range(n):
+            fill(forms, evidence, confidence.rho, menu, rows[row])
+            desk.reach[row] = radius(confidence, evidence, rows[row])
+        if surrogate.code == ELLIPSOID:
+            _along_inverse(evidence, desk.reach, menu, forms, rows, values)
+        else:
+            _products_of(evidence.centre, rows, desk.products)
+            _along_arms(surrogate.code == PRINTED, menu.squared, forms, rows, desk)
 
 
 @kernel
 def _first_order(
-    wanted: bool | None, confidence: Confidence, evidence: Evidence, menu: Menu, rows: IntArray
-) -> FloatArray:
-    if wanted is None:  # numba leaves the other branch out of the code
-        return np.empty(0)
-    return first_order_values(confidence, evidence, menu, rows)[0]
-
-
-@folded
-def _surrogate_values(
-    code: int,
+    wanted: bool | None,
     confidence: Confidence,
     evidence: Evidence,
     menu: Menu,
-    forms: Forms,
     rows: IntArray,
-) -> FloatArray:
-    """Value of every arm at the point of its confidence sets that the appendix moves to; (K,)."""
-    values = np.empty(menu.squared.size)
-    reach = np.empty(rows.size)
-    for row in range(rows.size):
-        fill(forms, evidence, confidence.rho, menu, rows[row])
-        reach[row] = radius(confidence, evidence, rows[row])
-    if code == ELLIPSOID:
-        _along_inverse(evidence, reach, menu, forms, rows, values)
-        return values
-    products = _products_of(evidence.centre, rows)
-    if code == CORRECTED and rows.size == 2:
-        off_one(products, reach, menu.squared, forms.linear, forms.swing, rows, values)
-    elif code == CORRECTED and rows.size == 3:
-        off_two(products, reach, menu.squared, forms.linear, forms.swing, rows, values)
+    values: FloatArray,
+) -> None:
+    if wanted is not None:  # else numba leaves this out of the code
+        copied(first_order_values(confidence, evidence, menu, rows)[0], values)
+
+
+@folded
+def _along_arms(
+    printed: bool, squared: FloatArray, forms: Forms, rows: IntArray, desk: Desk
+) -> None:
+    """Values at the point of the sets that the appendix moves to: along the arm."""
+    products, reach, values = desk.products, desk.reach, desk.values
+    if rows.size == 2 and not printed:
+        off_one(products, reach, squared, forms.linear, forms.swing, rows, values)
+    elif rows.size == 3 and not printed:
+        off_two(products, reach, squared, forms.linear, forms.swing, rows, values)
     else:
-        printed = code == PRINTED
-        along_action(
-            printed, products, reach, menu.squared, forms.linear, forms.swing, rows, values
-        )
-    return values
+        along_action(printed, products, reach, squared, forms.linear, forms.swing, rows, values)
 
 
-@kernel
-def _products_of(centre: FloatArray, rows: IntArray) -> FloatArray:
-    """Inner products of the estimates in `rows`; (n, n)."""
-    products = np.empty((rows.size, rows.size))
+@bare
+def _products_of(centre: FloatArray, rows: IntArray, out: FloatArray) -> None:
+    """Inner products of the estimates in `rows`, into `out`."""
     for i in range(rows.size):
         for j in range(i + 1):
-            products[i, j] = products[j, i] = dot(centre[rows[i]], centre[rows[j]])
-    return products
+            out[i, j] = out[j, i] = dot(centre[rows[i]], centre[rows[j]])
 
 
 @kernel
@@ -144,7 +155,7 @@ def _along_inverse(
         project(gram, moved, n, values[start:stop])
 
 
-@kernel
+@bare
 def _move(
     evidence: Evidence,
     row: int,
@@ -165,7 +176,7 @@ def _move(
             moved[k] = centre[j] + shift[k] * moved[k]
 
 
-@kernel
+@bare
 def _products(left: FloatArray, right: FloatArray, size: int, out: FloatArray) -> None:
     """Inner products of two moved vectors for a block of arms."""
     out[:size] = 0.0

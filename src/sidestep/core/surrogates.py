@@ -6,14 +6,14 @@ that keeps nothing, more by elimination over blocks of arms.
 
 import numpy as np
 
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import bare, kernel, over_arms
 from sidestep.core.geometry import DEPENDENT
 from sidestep.core.problem import FloatArray, IntArray
 
 BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
 
 
-@kernel
+@over_arms
 def off_one(
     products: FloatArray,
     radii: FloatArray,
@@ -25,20 +25,21 @@ def off_one(
 ) -> None:
     """`along_action` for the corrected surrogate and s = 1, in one pass."""
     q, g = products[0, 1], products[1, 1]
-    linear_0, linear_1 = linear[rows[0]], linear[rows[1]]
-    swing_0, swing_1 = swing[rows[0]], swing[rows[1]]
+    r_0, r_1 = radii[0], radii[1]
+    row_0, row_1 = rows[0], rows[1]
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
-        turn_0, most_1 = radii[0] * swing_0[k], radii[1] * swing_1[k]
-        turn_1 = -min(most_1, max(-most_1, linear_1[k]))
-        moved_0, moved_1 = linear_0[k] + turn_0, linear_1[k] + turn_1
-        q_1 = q + (turn_1 * moved_0 + turn_0 * linear_1[k]) * per_square
-        g_11 = g + turn_1 * (moved_1 + linear_1[k]) * per_square
+        along_1 = linear[row_1, k]
+        turn_0, most_1 = r_0 * swing[row_0, k], r_1 * swing[row_1, k]
+        turn_1 = -min(most_1, max(-most_1, along_1))
+        moved_0, moved_1 = linear[row_0, k] + turn_0, along_1 + turn_1
+        q_1 = q + (turn_1 * moved_0 + turn_0 * along_1) * per_square
+        g_11 = g + turn_1 * (moved_1 + along_1) * per_square
         share = moved_1 / g_11 if g_11 > 0.0 else 0.0
         values[k] = moved_0 - share * q_1
 
 
-@kernel
+@over_arms
 def off_two(
     products: FloatArray,
     radii: FloatArray,
@@ -49,26 +50,29 @@ def off_two(
     values: FloatArray,
 ) -> None:
     """`along_action` for the corrected surrogate and s = 2, in one pass."""
-    linear_0, linear_1, linear_2 = linear[rows[0]], linear[rows[1]], linear[rows[2]]
-    swing_0, swing_1, swing_2 = swing[rows[0]], swing[rows[1]], swing[rows[2]]
+    r_0, r_1, r_2 = radii[0], radii[1], radii[2]
+    row_0, row_1, row_2 = rows[0], rows[1], rows[2]
+    c_10, c_20 = products[1, 0], products[2, 0]
+    c_11, c_21, c_22 = products[1, 1], products[2, 1], products[2, 2]
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
-        turn_0 = radii[0] * swing_0[k]
-        most_1, most_2 = radii[1] * swing_1[k], radii[2] * swing_2[k]
-        turn_1 = -min(most_1, max(-most_1, linear_1[k]))
-        turn_2 = -min(most_2, max(-most_2, linear_2[k]))
-        moved_0, moved_1, moved_2 = linear_0[k] + turn_0, linear_1[k] + turn_1, linear_2[k] + turn_2
-        q_1 = products[1, 0] + (turn_1 * moved_0 + turn_0 * linear_1[k]) * per_square
-        q_2 = products[2, 0] + (turn_2 * moved_0 + turn_0 * linear_2[k]) * per_square
-        g_11 = products[1, 1] + turn_1 * (moved_1 + linear_1[k]) * per_square
-        g_21 = products[2, 1] + (turn_2 * moved_1 + turn_1 * linear_2[k]) * per_square
-        g_22 = products[2, 2] + turn_2 * (moved_2 + linear_2[k]) * per_square
+        along_1, along_2 = linear[row_1, k], linear[row_2, k]
+        turn_0 = r_0 * swing[row_0, k]
+        most_1, most_2 = r_1 * swing[row_1, k], r_2 * swing[row_2, k]
+        turn_1 = -min(most_1, max(-most_1, along_1))
+        turn_2 = -min(most_2, max(-most_2, along_2))
+        moved_0, moved_1, moved_2 = linear[row_0, k] + turn_0, along_1 + turn_1, along_2 + turn_2
+        q_1 = c_10 + (turn_1 * moved_0 + turn_0 * along_1) * per_square
+        q_2 = c_20 + (turn_2 * moved_0 + turn_0 * along_2) * per_square
+        g_11 = c_11 + turn_1 * (moved_1 + along_1) * per_square
+        g_21 = c_21 + (turn_2 * moved_1 + turn_1 * along_2) * per_square
+        g_22 = c_22 + turn_2 * (moved_2 + along_2) * per_square
         weight = 1.0 / g_11 if g_11 > 0.0 else 0.0
         share = g_21 * weight
         pivot = g_22 - share * g_21
         left = (moved_2 - share * moved_1) * (q_2 - share * q_1)
-        values[k] = moved_0 - moved_1 * q_1 * weight
-        values[k] -= left / pivot if pivot > DEPENDENT * g_22 else 0.0
+        last = left / pivot if pivot > DEPENDENT * g_22 else 0.0
+        values[k] = moved_0 - moved_1 * q_1 * weight - last
 
 
 @kernel
@@ -104,7 +108,7 @@ def along_action(
         project(gram, moved, n, values[start:stop])
 
 
-@kernel
+@bare
 def turns(
     i: int,
     printed: bool,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.compiled import kernel
-from sidestep.core.forms import scores
-from sidestep.core.geometry import dot, orthonormal, project_off
+from sidestep.core.compiled import bare, kernel
+from sidestep.core.geometry import dot, largest, orthonormal, project_off
+from sidestep.core.passes import scores
 from sidestep.core.problem import SLACK, FloatArray, Problem, Query, checked_query
 from sidestep.core.solids import SOLIDS, Body, farthest
 from sidestep.environments.sources import ActionSource, FreshArms, Menus, arm_sets
@@ -110,7 +110,7 @@ class Instance:
         return self.best_reward(actions) - self.reward(query.action)
 
 
-@kernel
+@bare
 def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> float:
     """What is measured, given the chance of the round: a normal, or a uniform in [0, 1)."""
     mean = dot(truth.theta[index], action)
@@ -130,10 +130,7 @@ def best_of(columns: FloatArray, n_arms: int, theta_perp: FloatArray) -> float:
     """Largest reward among the arms."""
     rewards = np.empty(n_arms)
     scores(columns, theta_perp, rewards)
-    best = -np.inf
-    for k in range(n_arms):
-        best = max(best, rewards[k])
-    return best
+    return largest(rewards)
 
 
 @kernel

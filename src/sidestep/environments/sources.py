@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.compiled import kernel
+from sidestep.core.compiled import bare, kernel
 from sidestep.core.problem import FloatArray, IntArray, whole
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
@@ -138,7 +138,7 @@ def draw_menu(rng: Generator, odds: FloatArray) -> int:
     return odds.size - 1
 
 
-@kernel
+@bare
 def unit_columns(rng: Generator, columns: FloatArray, squared: FloatArray) -> None:
     """New unit vectors, arms innermost, and their squared lengths, in place."""
     d, K = columns.shape

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.compiled import folded, kernel
+from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.confidence import width
-from sidestep.core.estimator import Evidence, absorb, fade
-from sidestep.core.forms import Forms, Menu, arm_of, follow
+from sidestep.core.estimator import Evidence, absorb, absorb_with, fade
+from sidestep.core.forms import Forms, Menu, follow_with
 from sidestep.core.geometry import copied, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.solids import Body
@@ -43,26 +43,35 @@ class Span(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Forms of every menu; (menus, L+1, K), and which rows are filled."""
+    """Forms of every menu; (menus, L+1, K), and which rows are filled; the best reward; some room."""
 
     metric: int
     linear: FloatArray
     square: FloatArray
     swing: FloatArray
     filled: IntArray
+    before: FloatArray  # (K,)
+    best: FloatArray  # (menus,)
+    action: FloatArray  # (d,)
+    gain: FloatArray  # (d,)
 
 
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     """Forms of which no row is filled yet."""
     shape = (len(source.sizes), n_vectors, source.columns.shape[2])
     rooms = np.empty(shape), np.empty(shape), np.empty(shape)
-    return Kept(metric, *rooms, np.zeros(shape[:2], np.int64))
+    d = source.columns.shape[1]
+    return Kept(
+        *(metric, *rooms, np.zeros(shape[:2], np.int64)),
+        *(np.zeros(shape[2]), np.empty(shape[0]), np.empty(d), np.empty(d)),
+    )
 
 
 @folded
 def forms_of(kept: Kept, m: int) -> Forms:
     """The forms of one menu."""
-    return Forms(kept.metric, kept.linear[m], kept.square[m], kept.swing[m], kept.filled[m])
+    rows = kept.linear[m], kept.square[m], kept.swing[m]
+    return Forms(kept.metric, rows[0], rows[1], rows[2], kept.filled[m], kept.before)
 
 
 @folded
@@ -106,7 +115,7 @@ def keep(
     return slot
 
 
-@kernel
+@bare
 def run_on_arms(
     knobs: Any,
     evidence: Evidence,
@@ -122,8 +131,7 @@ def run_on_arms(
 ) -> float:
     """Play rounds on arms; returns the regret of all rounds so far."""
     rho = knobs.confidence.rho
-    n_menus = source.sizes.size
-    best = np.empty(n_menus)
+    n_menus, best, action = source.sizes.size, kept.best, kept.action
     for m in range(n_menus):
         best[m] = best_of(source.columns[m], source.sizes[m], truth.theta_perp)
     learned = 0
@@ -142,10 +150,10 @@ def run_on_arms(
         roll(streams.choice, luck)
         arm, index, phase, value = choose(knobs, evidence, core_set, menu, forms, luck)
         if arm >= 0:
-            action = arm_of(menu, arm)
+            copied(menu.columns[:, arm], action)
         else:
-            action = np.zeros(menu.columns.shape[0])
-            action[-1 - arm] = 1.0
+            for j in range(action.size):
+                action[j] = 1.0 if j == -1 - arm else 0.0
         feedback = measure(truth, streams.noise, action, index)
         regret = best[m] - dot(action, truth.theta_perp)
         so_far += regret
@@ -158,7 +166,7 @@ def run_on_arms(
             surprise = feedback - dot(action, evidence.centre[index])
             if knobs.confidence.keep < 1.0:
                 fade(evidence, rho, knobs.confidence.keep)
-            absorb(evidence, rho, action, index, feedback)
+            absorb_with(kept.gain, evidence, rho, action, index, feedback)
             if source.kind != FRESH:
                 catch_up(kept, evidence, source, action, index, surprise)
     return so_far
@@ -176,7 +184,7 @@ def catch_up(
     """Bring the forms of every menu up to date with the last measurement."""
     for m in range(source.sizes.size):
         menu = Menu(source.columns[m], source.squared[m][: source.sizes[m]])
-        follow(forms_of(kept, m), evidence, menu, action, index, surprise)
+        follow_with(kept.gain, forms_of(kept, m), evidence, menu, action, index, surprise)
 
 
 @kernel

@@ -13,6 +13,7 @@ from typing import Any
 from numba.extending import overload
 
 Kernel = Callable[..., Any]
+COUNTED = {"_nrt": True}  # a policy may allocate, even where the loop that calls it may not
 
 
 def choose(knobs: Any, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any) -> Any:
@@ -33,7 +34,7 @@ def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
     included: so neither has any.
     """
 
-    @overload(choose)
+    @overload(choose, jit_options=COUNTED)
     def _choose(knobs, evidence, core_set, menu, forms, luck):  # type: ignore[no-untyped-def]
         if knobs.instance_class is kind:
             return lambda knobs, evidence, core_set, menu, forms, luck: on_arms(  # noqa: PLW0108
@@ -41,7 +42,7 @@ def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
             )
         return None
 
-    @overload(choose_on_ball)
+    @overload(choose_on_ball, jit_options=COUNTED)
     def _choose_on_ball(knobs, evidence, core_set, body, luck):  # type: ignore[no-untyped-def]
         if knobs.instance_class is kind:
             return lambda knobs, evidence, core_set, body, luck: on_ball(  # noqa: PLW0108

@@ -7,8 +7,8 @@ import numpy as np
 
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
-from sidestep.core.forms import PRECISION, scores
-from sidestep.core.geometry import dot, lowest_argmax, plug_in, total
+from sidestep.core.forms import PRECISION, arm_of, winner
+from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.lock_in import Watch
 from sidestep.core.problem import TARGET, Problem, one_of, positive
 from sidestep.core.solids import farthest
@@ -58,12 +58,11 @@ def _on_arms(
     K = menu.squared.size
     if _explores(knobs, evidence, luck):
         return draw_one(luck[0][1], K), _explored_index(knobs, evidence, luck), EXPLORE, np.nan
-    values = np.empty(K)
-    scores(menu.columns, plug_in(evidence.centre, knobs.rank), values)
-    arm = lowest_argmax(values)
+    best = plug_in(evidence.centre, knobs.rank)
+    arm, _ = winner(menu, best)
     known = (knobs.confidence, evidence)
     arm, index, phase = watched(knobs.watch, known, menu, knobs.rank, (arm, TARGET))
-    return arm, index, phase, values[arm]
+    return arm, index, phase, dot(arm_of(menu, arm), best)
 
 
 @kernel

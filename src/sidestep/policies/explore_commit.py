@@ -7,8 +7,8 @@ import numpy as np
 
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
-from sidestep.core.forms import PRECISION, scores
-from sidestep.core.geometry import dot, lowest_argmax, plug_in, total
+from sidestep.core.forms import PRECISION, winner
+from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.problem import TARGET, Problem, whole
 from sidestep.core.solids import farthest
 from sidestep.policies.base import (
@@ -39,10 +39,8 @@ def _on_arms(
     K = menu.squared.size
     if seen < knobs.rounds:
         return draw_one(luck[0][0], K), seen % evidence.counts.size, EXPLORE, np.nan
-    values = np.empty(K)
-    scores(menu.columns, plug_in(evidence.centre, knobs.rank), values)
-    arm = lowest_argmax(values)
-    return arm, TARGET, PLAY, values[arm]
+    arm, value = winner(menu, plug_in(evidence.centre, knobs.rank))
+    return arm, TARGET, PLAY, value
 
 
 @kernel

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.ball import optimistic_action
-from sidestep.core.compiled import folded, kernel
+from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.forms import COVARIANCE, fill
 from sidestep.core.geometry import lowest_argmax
-from sidestep.core.problem import TARGET, Problem
+from sidestep.core.problem import TARGET, FloatArray, Problem
 from sidestep.policies.base import (
     PLAY,
     CompiledPolicy,
@@ -34,12 +34,17 @@ class OFULKnobs(NamedTuple):
 def _on_arms(
     knobs: OFULKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
-    fill(forms, evidence, knobs.confidence.rho, menu, TARGET)
-    reach = radius(knobs.confidence, evidence, TARGET)
-    linear, swing = forms.linear[TARGET], forms.swing[TARGET]
-    values = np.empty(menu.squared.size)
+    return _decide(knobs.confidence, evidence, menu, forms, np.empty(menu.squared.size))
+
+
+@bare
+def _decide(
+    confidence: Confidence, evidence: Any, menu: Any, forms: Any, values: FloatArray
+) -> tuple[int, int, int, float]:
+    fill(forms, evidence, confidence.rho, menu, TARGET)
+    reach = radius(confidence, evidence, TARGET)
     for k in range(values.size):
-        values[k] = linear[k] + reach * swing[k]
+        values[k] = forms.linear[TARGET, k] + reach * forms.swing[TARGET, k]
     arm = lowest_argmax(values)
     return arm, TARGET, PLAY, values[arm]
 

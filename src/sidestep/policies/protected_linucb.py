@@ -9,20 +9,22 @@ import numpy as np
 from sidestep.core import coreset
 from sidestep.core.actions import Actions, Arms, name_directions, unreached
 from sidestep.core.ball import optimistic_action
-from sidestep.core.compiled import folded, kernel
+from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, widest
 from sidestep.core.coreset import CoreSetRule, best_rows, settle
 from sidestep.core.estimator import clear
-from sidestep.core.forms import arm_of, both_forms
-from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
+from sidestep.core.geometry import cholesky, copied, inverse_into, lowest_argmax, members, total
 from sidestep.core.lock_in import Watch
 from sidestep.core.optimism import (
     SURROGATES,
+    Desk,
     Surrogate,
+    empty_desk,
     metric_of,
     optimistic_values,
     surrogate_called,
 )
+from sidestep.core.passes import both_forms
 from sidestep.core.problem import FloatArray, IntArray, Problem, one_of, probability, whole
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import (
@@ -54,11 +56,12 @@ class ProtectedLinUCBKnobs(NamedTuple):
 
 
 @kernel
-def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray) -> IntArray:
-    """The target and the vectors that are projected out in this round."""
-    if size is None:  # numba leaves the other branch out of the code
-        return members(core_set)
-    return best_rows(centre, size)
+def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray, rows: IntArray) -> int:
+    """The target and the vectors that are projected out in this round, into `rows`; how many."""
+    if size is None:  # numba leaves the rest out of the code
+        return members(core_set, rows)
+    copied(best_rows(centre, size), rows)
+    return 1 + size
 
 
 @folded
@@ -70,10 +73,8 @@ def _query(
     Deviation from the paper: of the target and the core set, as its proof needs. Print has the core
     set alone, which never measures the target (A1); `literal` keeps that.
     """
-    rows = members(core_set)
-    if knobs.literal and rows.size > 1:
-        rows = rows[1:]
-    return widest(knobs.confidence, evidence, rows, action)
+    skipped = 1 if knobs.literal and total(core_set, 0) > 1 else 0
+    return widest(knobs.confidence, evidence, core_set, skipped, action)
 
 
 @kernel
@@ -91,7 +92,7 @@ def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
     for j in range(metric.shape[0]):
         metric[j, j] += coreset.REACHED
     inverse_into(cholesky(metric), metric)
-    both_forms(menu, np.zeros(metric.shape[0]), metric, 0.0, np.empty(widths.size), widths)
+    both_forms(menu.columns, np.zeros(metric.shape[0]), metric, 0.0, np.empty(widths.size), widths)
     return lowest_argmax(widths)
 
 
@@ -99,17 +100,25 @@ def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
 def _on_arms(
     knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
+    desk = empty_desk(core_set.size, menu.squared.size)
+    return _decide(knobs, evidence, core_set, menu, forms, desk)
+
+
+@bare
+def _decide(
+    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, desk: Desk
+) -> tuple[int, int, int, float]:
     if core_set[0] == 0:
         axis, index = _core_set_query(knobs, evidence)
         arm = -1 - axis if knobs.basis else _broadest_arm(evidence, menu, index)
         return arm, index, CORE_SET, np.nan
-    rows = _play_rows(knobs.adaptive, evidence.centre, core_set)
-    values = optimistic_values(knobs.surrogate, knobs.confidence, evidence, menu, forms, rows)
-    arm = lowest_argmax(values)
-    index = _query(knobs, evidence, core_set, arm_of(menu, arm))
+    n = _play_rows(knobs.adaptive, evidence.centre, core_set, desk.rows)
     known = (knobs.confidence, evidence)
-    arm, index, phase = watched(knobs.watch, known, menu, rows.size - 1, (arm, index))
-    return arm, index, phase, values[arm]
+    optimistic_values(knobs.surrogate, known, menu, forms, desk, n)
+    arm = lowest_argmax(desk.values)
+    index = _query(knobs, evidence, core_set, menu.columns[:, arm])
+    arm, index, phase = watched(knobs.watch, known, menu, n - 1, (arm, index))
+    return arm, index, phase, desk.values[arm]
 
 
 @kernel
@@ -122,7 +131,8 @@ def _on_ball(
         action = np.zeros(d)
         action[axis] = 1.0
         return action, index, CORE_SET, np.nan, np.nan
-    rows = _play_rows(knobs.adaptive, evidence.centre, core_set)
+    rows = np.empty(core_set.size, np.int64)
+    rows = rows[: _play_rows(knobs.adaptive, evidence.centre, core_set, rows)]
     action, value, bound = random_direction(luck[1]), 0.0, 0.0
     if rows.size <= d:  # else nothing is left of the target, and every reward is zero
         sets = ellipsoids(knobs.confidence, evidence, rows)

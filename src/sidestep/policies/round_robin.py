@@ -15,11 +15,12 @@ from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.coreset import best_rows
 from sidestep.core.forms import upper_means
-from sidestep.core.geometry import lowest_argmax, total
+from sidestep.core.geometry import copied, lowest_argmax, total
 from sidestep.core.lock_in import Watch
 from sidestep.core.optimism import (
     SURROGATES,
     Surrogate,
+    empty_desk,
     metric_of,
     optimistic_values,
     surrogate_called,
@@ -71,15 +72,15 @@ def _on_arms(
     if index != TARGET:
         values = np.empty(menu.squared.size)
         reach = radius(confidence, evidence, index)
-        upper_means(menu, evidence.centre[index], evidence.inverse[index], reach, values)
+        upper_means(menu.columns, evidence.centre[index], evidence.inverse[index], reach, values)
         return lowest_argmax(values), index, EXPLORE, np.nan
     rows = best_rows(evidence.centre, knobs.size)
-    values = optimistic_values(knobs.surrogate, confidence, evidence, menu, forms, rows)
-    arm = lowest_argmax(values)
-    arm, index, phase = watched(
-        knobs.watch, (confidence, evidence), menu, knobs.size, (arm, TARGET)
-    )
-    return arm, index, phase, values[arm]
+    desk, known = empty_desk(rows.size, menu.squared.size), (confidence, evidence)
+    copied(rows, desk.rows)
+    optimistic_values(knobs.surrogate, known, menu, forms, desk, rows.size)
+    arm = lowest_argmax(desk.values)
+    arm, index, phase = watched(knobs.watch, known, menu, knobs.size, (arm, TARGET))
+    return arm, index, phase, desk.values[arm]
 
 
 @kernel

@@ -35,8 +35,8 @@ from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.coreset import next_check
 from sidestep.core.estimator import no_evidence
-from sidestep.core.forms import COVARIANCE, Menu, arm_of, scores
-from sidestep.core.geometry import dot, lowest_argmax, total
+from sidestep.core.forms import COVARIANCE, arm_of, winner
+from sidestep.core.geometry import dot, total
 from sidestep.core.problem import FloatArray, IntArray, Problem, per_vector, positive, probability
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
@@ -85,15 +85,6 @@ def _ranks(told: int, core_set: IntArray, counts: IntArray) -> tuple[int, int]:
 
 
 @kernel
-def _winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
-    """The arm with the largest reward under a draw, and that reward."""
-    values = np.empty(menu.squared.size)
-    scores(menu.columns, direction, values)
-    arm = lowest_argmax(values)
-    return arm, values[arm]
-
-
-@kernel
 def _best_action(body: Body, view: Frame, otherwise: FloatArray) -> tuple[FloatArray, float]:
     """The best action of a solid under a draw, and its reward."""
     if dot(view.rest, view.rest) > 0.0:
@@ -128,7 +119,7 @@ def _thompson_on_arms(
     drawn, weights = draw(held, luck[1], 1)[0], row_weights(held)
     real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn, weights, real)
-    arm, value = _winner(menu, view.rest)
+    arm, value = winner(menu, view.rest)
     action = arm_of(menu, arm)
     if doubted > real:
         view = pooled_frame(drawn, weights, doubted)
@@ -184,8 +175,8 @@ def _directed_on_arms(
     drawn, weights = draw(held, luck[1], 2), row_weights(held)
     real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn[0], weights, real)
-    arm, value = _winner(menu, view.rest)
-    rival, _ = _winner(menu, pooled_frame(drawn[1], weights, doubted).rest)
+    arm, value = winner(menu, view.rest)
+    rival, _ = winner(menu, pooled_frame(drawn[1], weights, doubted).rest)
     action, other = arm_of(menu, arm), arm_of(menu, rival)
     slopes, apart = _contest(view, action, other)
     if apart:
