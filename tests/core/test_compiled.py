@@ -1,14 +1,18 @@
-"""Where compiled code is kept: a read-only installation must work."""
+"""How code is compiled, and where it is kept: a read-only installation must work."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba.core.errors import TypingError
+from numba.core.runtime import _nrt_python, rtsys
 
 import sidestep
-from sidestep.core.compiled import cache_folder
+from sidestep.core.compiled import bare, cache_folder
+from sidestep.environments import synthetic
 
 PACKAGE = Path(sidestep.__file__).parent
 CALL = (
@@ -53,3 +57,35 @@ def test_where_the_users_cache_cannot_be_written_a_temporary_folder_is_taken(tmp
     )
     assert done.stdout == "3.0\n"
     assert list(tmp_path.glob("sidestep-*/*/*/geometry.dot-*.nbi"))
+
+
+def test_a_bare_kernel_that_allocates_is_refused():
+    @bare
+    def forgetful(n):
+        return np.empty(n).size
+
+    with pytest.raises(TypingError):
+        forgetful(3)
+
+
+@pytest.fixture
+def counted():
+    _nrt_python.memsys_enable_stats()
+    yield rtsys.get_allocation_stats
+    _nrt_python.memsys_disable_stats()
+
+
+@pytest.mark.parametrize("policy", [sidestep.ProtectedLinUCB, sidestep.DirectedThompson])
+@pytest.mark.parametrize("actions", [7, np.eye(4)], ids=["fresh", "fixed"])
+def test_what_a_run_allocates_is_freed_and_what_it_is_handed_let_go(policy, actions, counted):
+    arms = actions if isinstance(actions, int) else sidestep.Arms(actions)
+    world = synthetic(4, 2, 1, arms, noise_scale=0.1, seed=0)
+    player = policy(world.problem)
+    sidestep.simulate(player, world, 150)
+    rho, before = player.knobs.confidence.rho, counted()
+    held = sys.getrefcount(rho)
+    sidestep.simulate(player, world, 150)
+    after = counted()
+    assert after.alloc - before.alloc == after.free - before.free
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
+    assert sys.getrefcount(rho) == held

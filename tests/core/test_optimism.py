@@ -13,7 +13,6 @@ from sidestep.core.estimator import PER_VECTOR, absorb, copy_evidence, no_eviden
 from sidestep.core.forms import COVARIANCE, PRECISION, Menu, empty_forms
 from sidestep.core.optimism import (
     SURROGATES,
-    empty_desk,
     metric_of,
     optimistic_values,
     surrogate_called,
@@ -38,11 +37,9 @@ class World(NamedTuple):
         arms = Arms(self.arms if arms is None else arms)
         menu = Menu(arms.columns, arms.squared)
         forms = empty_forms(metric_of(surrogate), len(self.confidence.rho), len(arms))
-        desk, n = empty_desk(len(self.rows), len(arms)), len(self.rows)
-        desk.rows[:] = self.rows
-        known = (self.confidence, self.evidence)
-        optimistic_values(surrogate_called(surrogate), known, menu, forms, desk, n)
-        return desk.values
+        forms.desk.rows[: len(self.rows)] = self.rows
+        known, n = (self.confidence, self.evidence), len(self.rows)
+        return optimistic_values(surrogate_called(surrogate), known, menu, forms, n)
 
     @property
     def sets(self):

@@ -27,20 +27,21 @@ policy = "uniform"
 """
 
 
-def test_a_grid_becomes_one_policy_for_every_value():
+def test_a_grid_becomes_one_policy_for_every_value_and_runs_of_one_seed_follow_each_other():
     ids = [job.id for job in jobs_of(parse_spec(GOOD, "good.toml"))]
     assert ids == [
         "small/greedy+epsilon=0.5/0",
-        "small/greedy+epsilon=0.5/1",
         "small/greedy+epsilon=2/0",
-        "small/greedy+epsilon=2/1",
         "small/uniform/0",
+        "small/greedy+epsilon=0.5/1",
+        "small/greedy+epsilon=2/1",
         "small/uniform/1",
     ]
 
 
 def test_run_r_has_the_seed_of_the_experiment_plus_r():
-    assert [job.seed for job in jobs_of(parse_spec(GOOD, "good.toml"))][:2] == [5, 6]
+    seeds = {job.run: job.seed for job in jobs_of(parse_spec(GOOD, "good.toml"))}
+    assert seeds == {0: 5, 1: 6}
 
 
 def test_a_job_that_differs_in_anything_has_another_fingerprint():

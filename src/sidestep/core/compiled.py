@@ -71,7 +71,7 @@ def bare(function: Function) -> Function:
     """The same, for what allocates nothing: numba then counts no references, 6 ns each.
 
     What does allocate is refused when it is compiled. It may call a kernel that allocates for itself, but
-    not take an array from one.
+    not take an array from one, and no generator from Python: neither would ever be let go.
     """
     return _compiled(function, _nrt=False)
 
@@ -82,6 +82,11 @@ def over_arms(function: Function, *, cached: bool = True) -> Function:
     A machine that cannot do both at once rounds twice, so last digits may differ between machines.
     """
     return _compiled(function, cached=cached, fastmath={"contract"}, _nrt=False)
+
+
+def whole_run(function: Function) -> Function:
+    """A kernel that runs long: Python's other threads go on meanwhile."""
+    return _compiled(function, nogil=True, _nrt=True)
 
 
 def _compiled(function: Function, *, cached: bool = True, **options: Any) -> Function:

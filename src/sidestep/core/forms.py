@@ -25,6 +25,23 @@ class Menu(NamedTuple):
     squared: FloatArray  # (K,): |a|^2
 
 
+class Desk(NamedTuple):
+    """Room for what a decision works out, so that nothing is allocated on the way."""
+
+    before: FloatArray  # (K,): sums over the first coordinates; zeros up to d = 8
+    values: FloatArray  # (K,)
+    rows: IntArray  # (L+1,): the vectors in play
+    reach: FloatArray  # (L+1,): radii of their sets
+    products: FloatArray  # (L+1, L+1): inner products of their centres
+
+
+@folded
+def empty_desk(n: int, n_arms: int) -> Desk:
+    """Room for n vectors and so many arms."""
+    rows = np.empty(n, np.int64)
+    return Desk(np.zeros(n_arms), np.empty(n_arms), rows, np.empty(n), np.empty((n, n)))
+
+
 class Forms(NamedTuple):
     """What is kept of every arm in every vector; a row is filled when first needed.
 
@@ -37,13 +54,15 @@ class Forms(NamedTuple):
     square: FloatArray  # (L+1, K): |a|^2 in that metric
     swing: FloatArray  # (L+1, K)
     filled: IntArray  # (L+1,)
-    before: FloatArray  # (K,): room for sums over the first coordinates; zeros up to d = 8
+    desk: Desk
 
 
+@folded
 def empty_forms(metric: int, n: int, n_arms: int) -> Forms:
     """Forms of which no row is filled yet."""
     room = np.empty((3, n, n_arms))
-    return Forms(metric, room[0], room[1], room[2], np.zeros(n, np.int64), np.zeros(n_arms))
+    filled = np.zeros(n, np.int64)
+    return Forms(metric, room[0], room[1], room[2], filled, empty_desk(n, n_arms))
 
 
 @folded
@@ -145,8 +164,8 @@ def _follow_precision(
 ) -> None:
     linear, square, swing = _row(forms, index, menu.squared.size)
     if action.size > EIGHT:
-        scores_before(menu.columns, action, action.size - EIGHT, forms.before[: square.size])
-    grow(menu.columns, action, forms.before, menu.squared, square, swing)
+        scores_before(menu.columns, action, action.size - EIGHT, forms.desk.before[: square.size])
+    grow(menu.columns, action, forms.desk.before, menu.squared, square, swing)
     scores(menu.columns, evidence.centre[index], linear)
 
 
@@ -156,8 +175,10 @@ def _follow_covariance(
 ) -> None:
     linear, square, swing = _row(forms, index, menu.squared.size)
     if direction.size > EIGHT:
-        scores_before(menu.columns, direction, direction.size - EIGHT, forms.before[: square.size])
-    shrink(menu.columns, direction, forms.before, surprise, left, linear, square, swing)
+        scores_before(
+            menu.columns, direction, direction.size - EIGHT, forms.desk.before[: square.size]
+        )
+    shrink(menu.columns, direction, forms.desk.before, surprise, left, linear, square, swing)
 
 
 @kernel

@@ -47,33 +47,18 @@ def surrogate_called(word: str) -> Surrogate:
     return Surrogate(SURROGATES.index(word), True if word == "first-order" else None)
 
 
-class Desk(NamedTuple):
-    """Room for what a decision works out, so that nothing is allocated on the way."""
-
-    rows: IntArray  # (L+1,)
-    reach: FloatArray  # (L+1,): radii of the sets in play
-    products: FloatArray  # (L+1, L+1): inner products of their centres
-    values: FloatArray  # (K,)
-
-
-@folded
-def empty_desk(n: int, n_arms: int) -> Desk:
-    """Room for n vectors and so many arms."""
-    return Desk(np.empty(n, np.int64), np.empty(n), np.empty((n, n)), np.empty(n_arms))
-
-
 @folded
 def optimistic_values(
     surrogate: Surrogate,
     known: tuple[Confidence, Evidence],
     menu: Menu,
     forms: Forms,
-    desk: Desk,
     n: int,
-) -> None:
-    """Value of every arm under a surrogate, into the desk's; its first n rows: 0 and the core set."""
+) -> FloatArray:
+    """Value of every arm under a surrogate, on the desk; its first n rows: 0 and the core set; (K,)."""
     confidence, evidence = known
-    rows, values = desk.rows[:n], desk.values
+    desk = forms.desk
+    rows, values = desk.rows[:n], desk.values[: menu.squared.size]
     if n > evidence.centre.shape[1]:  # s = d: nothing is left, every reward is zero
         for k in range(values.size):
             values[k] = 0.0
@@ -87,7 +72,8 @@ def optimistic_values(
             _along_inverse(evidence, desk.reach, menu, forms, rows, values)
         else:
             _products_of(evidence.centre, rows, desk.products)
-            _along_arms(surrogate.code == PRINTED, menu.squared, forms, rows, desk)
+            _along_arms(surrogate.code == PRINTED, menu.squared, forms, rows, values)
+    return values
 
 
 @kernel
@@ -105,10 +91,10 @@ def _first_order(
 
 @folded
 def _along_arms(
-    printed: bool, squared: FloatArray, forms: Forms, rows: IntArray, desk: Desk
+    printed: bool, squared: FloatArray, forms: Forms, rows: IntArray, values: FloatArray
 ) -> None:
     """Values at the point of the sets that the appendix moves to: along the arm."""
-    products, reach, values = desk.products, desk.reach, desk.values
+    products, reach = forms.desk.products, forms.desk.reach
     if rows.size == 2 and not printed:
         off_one(products, reach, squared, forms.linear, forms.swing, rows, values)
     elif rows.size == 3 and not printed:

@@ -134,7 +134,7 @@ def checked_query(problem: Problem, query: Query) -> Query:
     action = as_numbers("action", query.action)  # a copy: kernels know one kind of array
     if action.shape != (problem.dim,):
         raise InputError(f"action must have shape ({problem.dim},), got {action.shape}")
-    length = math.hypot(*action)
+    length = math.hypot(*action.tolist())
     if not math.isfinite(length):
         raise InputError("action must be finite numbers, got NaN or infinity")
     if length > problem.action_bound * (1 + SLACK):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.compiled import bare, kernel
+from sidestep.core.compiled import kernel, whole_run
 from sidestep.core.problem import FloatArray, IntArray, whole
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
@@ -77,14 +77,14 @@ class Menus:
 
 ActionSource: TypeAlias = Solid | Arms | FreshArms | Menus
 
-SOLID, FRESH, LISTED = 0, 1, 2
+SOLID, FRESH, LISTED, DECK = 0, 1, 2, 3
 
 
 class Source(NamedTuple):
     """An action source as compiled code reads it: menus padded to the size of the largest."""
 
     kind: int
-    columns: FloatArray  # (menus, d, K): arms innermost; FRESH: room for one menu
+    columns: FloatArray  # (menus, d, K): arms innermost; FRESH: room for one; DECK: one a round
     squared: FloatArray  # (menus, K)
     sizes: IntArray  # (menus,)
     odds: FloatArray  # (menus,), cumulative
@@ -108,6 +108,21 @@ def compiled_source(source: ActionSource) -> Source:
     kind = FRESH if isinstance(source, FreshArms) else LISTED if menus else SOLID
     odds = source.odds if isinstance(source, Menus) else np.ones(1)
     return Source(kind, columns, squared, sizes, odds)
+
+
+def dealt(source: FreshArms, rng: Generator, rounds: int) -> Source:
+    """The arms of so many rounds, drawn beforehand: runs that meet the same arms may share them."""
+    columns = np.empty((rounds, source.dim, source.count))
+    squared = np.empty((rounds, source.count))
+    deal(rng, columns, squared)
+    return Source(DECK, columns, squared, np.array([source.count]), np.ones(1))
+
+
+@whole_run
+def deal(rng: Generator, columns: FloatArray, squared: FloatArray) -> None:
+    """New unit vectors for every round, in place."""
+    for t in range(columns.shape[0]):
+        unit_columns(rng, columns[t], squared[t])
 
 
 def arm_sets(source: ActionSource) -> tuple[Arms, ...]:
@@ -138,7 +153,7 @@ def draw_menu(rng: Generator, odds: FloatArray) -> int:
     return odds.size - 1
 
 
-@bare
+@kernel
 def unit_columns(rng: Generator, columns: FloatArray, squared: FloatArray) -> None:
     """New unit vectors, arms innermost, and their squared lengths, in place."""
     d, K = columns.shape

@@ -1,8 +1,8 @@
 """The compiled whole-run loop: the same kernels as `ask` and `tell`, without Python in between.
 
 Over listed arms the forms of every menu are kept from round to round; a measurement changes one row of
-them. Fresh arms are drawn into the same room every round. The loop goes from round `start` to `stop`
-and can be entered again where it left off.
+them. Fresh arms come from a deck that runs share, or are drawn into the same room every round. The loop
+goes from round `start` to `stop` and can be entered again where it left off.
 """
 
 from typing import Any, NamedTuple
@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.compiled import bare, folded, kernel
+from sidestep.core.compiled import bare, folded, whole_run
 from sidestep.core.confidence import width
 from sidestep.core.estimator import Evidence, absorb, absorb_with, fade
-from sidestep.core.forms import Forms, Menu, follow_with
+from sidestep.core.forms import Desk, Forms, Menu, empty_desk, follow_with
 from sidestep.core.geometry import copied, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.solids import Body
 from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of
-from sidestep.environments.sources import FRESH, Source, draw_menu, unit_columns
+from sidestep.environments.sources import DECK, FRESH, Source, draw_menu, unit_columns
 from sidestep.experiments.record import Record
 from sidestep.policies.base import LOCKED
 from sidestep.policies.dispatch import choose, choose_on_ball
@@ -50,7 +50,7 @@ class Kept(NamedTuple):
     square: FloatArray
     swing: FloatArray
     filled: IntArray
-    before: FloatArray  # (K,)
+    desk: Desk
     best: FloatArray  # (menus,)
     action: FloatArray  # (d,)
     gain: FloatArray  # (d,)
@@ -63,7 +63,7 @@ def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     d = source.columns.shape[1]
     return Kept(
         *(metric, *rooms, np.zeros(shape[:2], np.int64)),
-        *(np.zeros(shape[2]), np.empty(shape[0]), np.empty(d), np.empty(d)),
+        *(empty_desk(n_vectors, shape[2]), np.empty(shape[0]), np.empty(d), np.empty(d)),
     )
 
 
@@ -71,7 +71,7 @@ def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
 def forms_of(kept: Kept, m: int) -> Forms:
     """The forms of one menu."""
     rows = kept.linear[m], kept.square[m], kept.swing[m]
-    return Forms(kept.metric, rows[0], rows[1], rows[2], kept.filled[m], kept.before)
+    return Forms(kept.metric, rows[0], rows[1], rows[2], kept.filled[m], kept.desk)
 
 
 @folded
@@ -115,7 +115,7 @@ def keep(
     return slot
 
 
-@bare
+@whole_run
 def run_on_arms(
     knobs: Any,
     evidence: Evidence,
@@ -130,8 +130,29 @@ def run_on_arms(
     so_far: float,
 ) -> float:
     """Play rounds on arms; returns the regret of all rounds so far."""
+    return rounds_on_arms(
+        knobs, evidence, core_set, truth, source, kept, streams, luck, span, record, so_far
+    )
+
+
+@bare
+def rounds_on_arms(
+    knobs: Any,
+    evidence: Evidence,
+    core_set: IntArray,
+    truth: Truth,
+    source: Source,
+    kept: Kept,
+    streams: Streams,
+    luck: Any,
+    span: Span,
+    record: Record,
+    so_far: float,
+) -> float:
+    """The same: the loop itself, bare."""
     rho = knobs.confidence.rho
     n_menus, best, action = source.sizes.size, kept.best, kept.action
+    is_new = source.kind in (FRESH, DECK)  # arms that no later round has
     for m in range(n_menus):
         best[m] = best_of(source.columns[m], source.sizes[m], truth.theta_perp)
     learned = 0
@@ -139,13 +160,10 @@ def run_on_arms(
         learned += evidence.counts[i]
     for t in range(span.start + 1, span.stop + 1):
         m = draw_menu(streams.arms, source.odds) if n_menus > 1 else 0
-        size = source.sizes[m]
-        menu = Menu(source.columns[m], source.squared[m][:size])
-        if source.kind == FRESH:
-            unit_columns(streams.arms, source.columns[0], source.squared[0])
-            best[0] = best_of(source.columns[0], size, truth.theta_perp)
-            for i in range(kept.filled.shape[1]):
-                kept.filled[0, i] = 0
+        size, at = source.sizes[m], t - 1 if source.kind == DECK else m
+        menu = Menu(source.columns[at], source.squared[at][:size])
+        if is_new:
+            take_up(source, streams.arms, menu, truth, kept)
         forms = forms_of(kept, m)
         roll(streams.choice, luck)
         arm, index, phase, value = choose(knobs, evidence, core_set, menu, forms, luck)
@@ -167,9 +185,19 @@ def run_on_arms(
             if knobs.confidence.keep < 1.0:
                 fade(evidence, rho, knobs.confidence.keep)
             absorb_with(kept.gain, evidence, rho, action, index, feedback)
-            if source.kind != FRESH:
+            if not is_new:
                 catch_up(kept, evidence, source, action, index, surprise)
     return so_far
+
+
+@folded
+def take_up(source: Source, rng: Generator, menu: Menu, truth: Truth, kept: Kept) -> None:
+    """Turn to arms that no earlier round had, drawn here unless they lie in a deck."""
+    if source.kind == FRESH:
+        unit_columns(rng, menu.columns, menu.squared)
+    kept.best[0] = best_of(menu.columns, menu.squared.size, truth.theta_perp)
+    for i in range(kept.filled.shape[1]):
+        kept.filled[0, i] = 0
 
 
 @folded
@@ -187,7 +215,7 @@ def catch_up(
         follow_with(kept.gain, forms_of(kept, m), evidence, menu, action, index, surprise)
 
 
-@kernel
+@whole_run
 def run_on_ball(
     knobs: Any,
     evidence: Evidence,

@@ -3,6 +3,7 @@
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,12 +14,21 @@ from sidestep.core.confidence import width
 from sidestep.core.problem import Query, probability, whole
 from sidestep.core.solids import SOLIDS
 from sidestep.environments.instance import Instance, not_a_coin
-from sidestep.environments.sources import FreshArms, arm_sets, compiled_source, draw_actions
+from sidestep.environments.sources import (
+    ActionSource,
+    FreshArms,
+    Source,
+    arm_sets,
+    compiled_source,
+    dealt,
+    draw_actions,
+)
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Record, Trace, empty_record
 from sidestep.policies.base import LOCKED, PHASES, CompiledPolicy, Decision, Policy
 
 CHUNK = 1 << 16  # rounds between two chances to press Ctrl-C
+DECK_BYTES = 1 << 25  # of arms drawn beforehand; a longer run draws them round by round
 
 
 class Round(NamedTuple):
@@ -161,7 +171,7 @@ def _run_compiled(
     actions = instance.actions
     if isinstance(actions, Arms) and not policy.draws_arms:
         actions = actions.distinct()  # an arm that is listed twice is decided once
-    source = compiled_source(actions)
+    source = _source(actions, seed, horizon)
     on_ball = isinstance(instance.actions, SOLIDS)
     uniforms, normals = policy.luck(on_ball=on_ball)
     luck = (np.empty(uniforms), np.empty(normals))
@@ -189,6 +199,18 @@ def _run_compiled(
     if isinstance(actions, Arms) and actions.rows is not None:
         listed = record.arm >= 0
         record.arm[listed] = np.asarray(actions.rows)[record.arm[listed]]
+
+
+def _source(actions: ActionSource, seed: int, horizon: int) -> Source:
+    if isinstance(actions, FreshArms) and 8 * actions.count * actions.dim * horizon <= DECK_BYTES:
+        return deck(actions, seed, horizon)
+    return compiled_source(actions)
+
+
+@lru_cache(maxsize=2)
+def deck(source: FreshArms, seed: int, horizon: int) -> Source:
+    """The arms of a whole run, kept for the next policy: drawing them costs most of a round."""
+    return dealt(source, streams_of(seed)[0], horizon)
 
 
 def _sample(instance: Instance) -> Actions:

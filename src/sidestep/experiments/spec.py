@@ -140,7 +140,7 @@ class Job(NamedTuple):
 
 
 def jobs_of(spec: Spec) -> list[Job]:
-    """Every run of an experiment."""
+    """Every run of an experiment; one after another those that meet the same arms."""
     return [
         Job(
             spec.name, world.id, policy.id, run, spec.seed + run, world.horizon or spec.horizon,
@@ -148,10 +148,10 @@ def jobs_of(spec: Spec) -> list[Job]:
             dict(policy.told),
         )
         for world in spec.worlds
+        for run in range(world.runs or spec.runs)
         for entry in spec.policies
         if entry.worlds is None or world.id in entry.worlds
         for policy in entry.expanded()
-        for run in range(world.runs or spec.runs)
     ]  # fmt: skip
 
 

@@ -26,8 +26,8 @@ from numpy.random import Generator
 from sidestep.core.actions import Actions, Arms, UnitBall, checked_actions
 from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import RADII, Confidence
-from sidestep.core.estimator import Evidence, absorb, copy_evidence, fade, no_evidence
-from sidestep.core.forms import Menu, empty_forms
+from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
+from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot, scaled
 from sidestep.core.lock_in import Watch, locked_in
 from sidestep.core.problem import (
@@ -44,7 +44,7 @@ from sidestep.core.problem import (
 )
 from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
-from sidestep.policies.dispatch import Kernel
+from sidestep.policies.dispatch import decide_on_arms, decide_on_ball
 
 PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
 PHASES = ("play", "explore", "core-set", "locked-in")
@@ -122,8 +122,8 @@ class Policy(Protocol[StateT]):
 class CompiledPolicy:
     """What every policy of this package does alike: `init`, `ask` and `tell` by way of its kernels.
 
-    A policy brings `on_arms` and `on_ball` (see dispatch.py), its knobs as a NamedTuple with `metric`
-    (which quadratic form of the arms it reads) and `confidence`, and says how much chance a round
+    A policy brings its knobs as a NamedTuple with `metric` (which quadratic form of the arms it reads)
+    and `confidence`, registers its kernels for them (see dispatch.py), and says how much chance a round
     takes. What it does now and then, and not in a round, goes to `pause` and `reconsider`: the
     compiled loop hands over to Python there.
     """
@@ -132,8 +132,6 @@ class CompiledPolicy:
 
     problem: Problem
     knobs: Any
-    on_arms: ClassVar[Kernel]
-    on_ball: ClassVar[Kernel]
     plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
     draws_arms: ClassVar[bool] = False  # by chance, so that an arm listed twice counts twice
 
@@ -157,12 +155,10 @@ class CompiledPolicy:
         known = (self.knobs, evidence, state.core_set)
         seen = self.spectrum(state)
         if not isinstance(actions, Arms):
-            action, index, phase, value, bound = self.on_ball(*known, actions.body, luck)
+            action, index, phase, value, bound = decide_on_ball(*known, actions.body, luck)
             query = Query(action, index)
             return Decision(query, PHASES[phase], _known(value), None, _known(bound), seen)
-        menu = Menu(actions.columns, actions.squared)
-        forms = empty_forms(self.knobs.metric, self.problem.n_vectors, len(actions))
-        arm, index, phase, value = self.on_arms(*known, menu, forms, luck)
+        arm, index, phase, value = decide_on_arms(*known, actions.columns, actions.squared, luck)
         if arm < 0:  # a basis vector, which need not be on the menu
             query = Query(unit_vector(actions.dim, -1 - arm), index)
             return Decision(query, PHASES[phase], _known(value))
@@ -177,12 +173,13 @@ class CompiledPolicy:
         if limit < FOREVER and state.round >= limit:
             return state
         # from Python, arrays are copied faster than `copy_evidence` could hand them back
-        copies = Evidence._make(array.copy() for array in state.evidence)
+        copies = Evidence._make(map(np.ndarray.copy, state.evidence))
         grown = State(copies, state.core_set.copy())
         confidence = self.knobs.confidence
         if confidence.keep < 1.0:
             fade(grown.evidence, confidence.rho, confidence.keep)
-        absorb(grown.evidence, confidence.rho, query.action, query.index, number)
+        room = np.empty(self.problem.dim)
+        absorb_with(room, copies, confidence.rho, query.action, query.index, number)
         if self.pause(state) == 1:
             self.reconsider(grown)
         return grown

@@ -98,8 +98,6 @@ class EpsilonGreedy(CompiledPolicy):
 
     plays_solids = True
     draws_arms = True
-    on_arms = staticmethod(_on_arms)
-    on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)

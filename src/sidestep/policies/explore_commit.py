@@ -70,8 +70,6 @@ class ExploreThenCommit(CompiledPolicy):
 
     plays_solids = True
     draws_arms = True
-    on_arms = staticmethod(_on_arms)
-    on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
         whole("rounds", self.rounds, low=1)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.ball import optimistic_action
-from sidestep.core.compiled import bare, folded, kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.forms import COVARIANCE, fill
 from sidestep.core.geometry import lowest_argmax
-from sidestep.core.problem import TARGET, FloatArray, Problem
+from sidestep.core.problem import TARGET, Problem
 from sidestep.policies.base import (
     PLAY,
     CompiledPolicy,
@@ -34,15 +34,9 @@ class OFULKnobs(NamedTuple):
 def _on_arms(
     knobs: OFULKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
-    return _decide(knobs.confidence, evidence, menu, forms, np.empty(menu.squared.size))
-
-
-@bare
-def _decide(
-    confidence: Confidence, evidence: Any, menu: Any, forms: Any, values: FloatArray
-) -> tuple[int, int, int, float]:
-    fill(forms, evidence, confidence.rho, menu, TARGET)
-    reach = radius(confidence, evidence, TARGET)
+    fill(forms, evidence, knobs.confidence.rho, menu, TARGET)
+    reach = radius(knobs.confidence, evidence, TARGET)
+    values = forms.desk.values[: menu.squared.size]
     for k in range(values.size):
         values[k] = forms.linear[TARGET, k] + reach * forms.swing[TARGET, k]
     arm = lowest_argmax(values)
@@ -58,7 +52,7 @@ def _on_ball(knobs: OFULKnobs, evidence: Any, core_set: Any, body: Any, luck: An
     return action, TARGET, PLAY, value, bound
 
 
-register(OFULKnobs, _on_arms, _on_ball)
+register(OFULKnobs, _on_arms, _on_ball, allocates=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +64,6 @@ class OFUL(CompiledPolicy):
     delta: float = 0.001
     radius: str = "logdet"
     knobs: OFULKnobs = field(init=False, repr=False, compare=False)
-
-    on_arms = staticmethod(_on_arms)
-    on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
         confidence = confidence_for(

@@ -9,7 +9,7 @@ import numpy as np
 from sidestep.core import coreset
 from sidestep.core.actions import Actions, Arms, name_directions, unreached
 from sidestep.core.ball import optimistic_action
-from sidestep.core.compiled import bare, folded, kernel
+from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, widest
 from sidestep.core.coreset import CoreSetRule, best_rows, settle
 from sidestep.core.estimator import clear
@@ -17,9 +17,7 @@ from sidestep.core.geometry import cholesky, copied, inverse_into, lowest_argmax
 from sidestep.core.lock_in import Watch
 from sidestep.core.optimism import (
     SURROGATES,
-    Desk,
     Surrogate,
-    empty_desk,
     metric_of,
     optimistic_values,
     surrogate_called,
@@ -100,25 +98,17 @@ def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
 def _on_arms(
     knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
 ) -> tuple[int, int, int, float]:
-    desk = empty_desk(core_set.size, menu.squared.size)
-    return _decide(knobs, evidence, core_set, menu, forms, desk)
-
-
-@bare
-def _decide(
-    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, desk: Desk
-) -> tuple[int, int, int, float]:
     if core_set[0] == 0:
         axis, index = _core_set_query(knobs, evidence)
         arm = -1 - axis if knobs.basis else _broadest_arm(evidence, menu, index)
         return arm, index, CORE_SET, np.nan
-    n = _play_rows(knobs.adaptive, evidence.centre, core_set, desk.rows)
+    n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.desk.rows)
     known = (knobs.confidence, evidence)
-    optimistic_values(knobs.surrogate, known, menu, forms, desk, n)
-    arm = lowest_argmax(desk.values)
+    values = optimistic_values(knobs.surrogate, known, menu, forms, n)
+    arm = lowest_argmax(values)
     index = _query(knobs, evidence, core_set, menu.columns[:, arm])
     arm, index, phase = watched(knobs.watch, known, menu, n - 1, (arm, index))
-    return arm, index, phase, desk.values[arm]
+    return arm, index, phase, values[arm]
 
 
 @kernel
@@ -142,7 +132,7 @@ def _on_ball(
     return action, _query(knobs, evidence, core_set, action), PLAY, value, bound
 
 
-register(ProtectedLinUCBKnobs, _on_arms, _on_ball)
+register(ProtectedLinUCBKnobs, _on_arms, _on_ball, allocates=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +173,6 @@ class ProtectedLinUCB(CompiledPolicy):
     patience: int = 50
     rule: CoreSetRule = field(init=False, repr=False, compare=False)
     knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
-
-    on_arms = staticmethod(_on_arms)
-    on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
         probability("delta", self.delta)

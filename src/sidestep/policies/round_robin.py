@@ -20,7 +20,6 @@ from sidestep.core.lock_in import Watch
 from sidestep.core.optimism import (
     SURROGATES,
     Surrogate,
-    empty_desk,
     metric_of,
     optimistic_values,
     surrogate_called,
@@ -75,12 +74,12 @@ def _on_arms(
         upper_means(menu.columns, evidence.centre[index], evidence.inverse[index], reach, values)
         return lowest_argmax(values), index, EXPLORE, np.nan
     rows = best_rows(evidence.centre, knobs.size)
-    desk, known = empty_desk(rows.size, menu.squared.size), (confidence, evidence)
-    copied(rows, desk.rows)
-    optimistic_values(knobs.surrogate, known, menu, forms, desk, rows.size)
-    arm = lowest_argmax(desk.values)
+    copied(rows, forms.desk.rows)
+    known = (confidence, evidence)
+    values = optimistic_values(knobs.surrogate, known, menu, forms, rows.size)
+    arm = lowest_argmax(values)
     arm, index, phase = watched(knobs.watch, known, menu, knobs.size, (arm, TARGET))
-    return arm, index, phase, desk.values[arm]
+    return arm, index, phase, values[arm]
 
 
 @kernel
@@ -122,9 +121,6 @@ class RoundRobinLinUCB(CompiledPolicy):
     lock_in: str = "warn"
     patience: int = 50
     knobs: RoundRobinKnobs = field(init=False, repr=False, compare=False)
-
-    on_arms = staticmethod(_on_arms)
-    on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
         positive("exponent", self.exponent)

@@ -329,9 +329,6 @@ class ProtectedThompson(PooledPolicy):
     delta: float = 0.05
     knobs: ThompsonKnobs = field(init=False, repr=False, compare=False)
 
-    on_arms = staticmethod(_thompson_on_arms)
-    on_ball = staticmethod(_thompson_on_ball)
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "knobs", ThompsonKnobs(*_common_knobs(self)))
 
@@ -359,9 +356,6 @@ class DirectedThompson(PooledPolicy):
     share: float = 0.05
     price: float = 10.0
     knobs: DirectedKnobs = field(init=False, repr=False, compare=False)
-
-    on_arms = staticmethod(_directed_on_arms)
-    on_ball = staticmethod(_directed_on_ball)
 
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "price"):

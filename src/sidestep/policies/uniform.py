@@ -47,8 +47,6 @@ class Uniform(CompiledPolicy):
 
     plays_solids = True
     draws_arms = True
-    on_arms = staticmethod(_on_arms)
-    on_ball = staticmethod(_on_ball)
 
     def __post_init__(self) -> None:
         confidence = confidence_for(self.problem, rho=1.0, delta=0.5, needs_noise=False)
