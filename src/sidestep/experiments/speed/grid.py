@@ -1,17 +1,19 @@
 """Every policy over every world: decisions a second, and the latency of `ask` and `tell`."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from sidestep.core.actions import Arms, UnitBall
 from sidestep.environments.instance import Instance
-from sidestep.experiments.simulate import simulate
+from sidestep.experiments.simulate import deck, simulate
 from sidestep.experiments.speed.clock import Effort, Rounds, interleaved, race
 from sidestep.experiments.speed.limits import Limits
 from sidestep.experiments.speed.slopes import exponent
 from sidestep.experiments.speed.worlds import (
+    BALL,
     PAPER,
     World,
     policy_of,
@@ -22,6 +24,7 @@ from sidestep.experiments.speed.worlds import (
 
 Row = dict[str, Any]
 FIRST = 1000  # rounds of a run by which growth is judged, whatever the size
+FIRST_ON_BALL = 200  # the same where a decision is a search
 HORIZONS = (1000, 10_000, 100_000, 1_000_000)
 
 
@@ -50,8 +53,36 @@ def decisions(
 
 
 def _simulated(name: str, instance: Instance) -> Rounds:
-    policy = policy_of(name, instance)
-    return lambda rounds: simulate(policy, instance, rounds, every=rounds)
+    """Runs of one policy, each with another seed: arms that are drawn serve one run only."""
+    policy, seeds = policy_of(name, instance), count()
+    return lambda rounds: simulate(policy, instance, rounds, next(seeds), every=rounds)
+
+
+def sharing(names: Sequence[str], effort: Effort) -> list[Row]:
+    """Rounds a second over fresh arms: drawn for this run, and met by another policy before."""
+    instance, rows = PAPER.instance(), []
+    for name in names:
+        policy = policy_of(name, instance)
+
+        def shared(rounds: int, policy: Any = policy) -> None:
+            for _ in range(0, rounds, FIRST):
+                simulate(policy, instance, FIRST, every=FIRST)
+
+        timed = race({"alone": _apart(shared), "shared": shared}, effort, FIRST)
+        rates = {how: timing.rate for how, timing in timed.items()}
+        rows.append({"policy": name, **rates, "times": rates["shared"] / rates["alone"]})
+    return rows
+
+
+def _apart(play: Rounds) -> Rounds:
+    """The same runs, none of which finds the arms of the one before."""
+
+    def alone(rounds: int) -> None:
+        for _ in range(0, rounds, FIRST):
+            deck.cache_clear()
+            play(FIRST)
+
+    return alone
 
 
 def latency(world: World, names: Sequence[str], effort: Effort) -> list[Row]:
@@ -88,11 +119,12 @@ def asked(name: str, instance: Instance, actions: Arms | UnitBall) -> Rounds:
 
 
 def slope(axis: str, names: Sequence[str], worlds: Sequence[World]) -> list[Row]:
-    """Exponent of the cost of a decision in K, d, L or s, over runs of FIRST rounds."""
+    """Exponent of the cost of a decision in K, d, L or s, over the first rounds of runs."""
     costs: dict[str, list[float]] = {name: [] for name in names}
     for world in worlds:
         instance = world.instance()
-        players = {name: (FIRST, _simulated(name, instance)) for name in names}
+        rounds = FIRST_ON_BALL if world.kind == BALL else FIRST
+        players = {name: (rounds, _simulated(name, instance)) for name in names}
         timed = interleaved(players, 3)  # the first turn may load code; the median does not see it
         for name, timing in timed.items():
             costs[name].append(1 / timing.rate)

@@ -92,7 +92,8 @@ def slope_table(tables: Row) -> str:
     for name in names:
         found = [find(tables, "slopes", "exponent", axis=axis, policy=name) for axis in axes]
         rows.append((name, *("-" if isnan(slope) else f"{slope:.2f}" for slope in found)))
-    return table_of(("cost grows as", *(f"{axis}^" for axis in axes)), rows)
+    powers = (f"{axis[0]}^{axis[1:]}" for axis in axes)
+    return table_of(("cost grows as", *powers), rows)
 
 
 def plain_table(table: str, columns: Sequence[str]) -> Callable[[Row], str]:
@@ -128,12 +129,17 @@ SECTIONS: tuple[tuple[str, str, Callable[[Row], str]], ...] = (
         "recomputing",
         plain_table("recomputing", ("world", "policy", "compiled_us", "asked_us")),
     ),
+    (
+        "Fresh arms, drawn for one run or shared between runs",
+        "sharing",
+        plain_table("sharing", ("policy", "alone", "shared", "times")),
+    ),
     ("How the cost of a decision grows", "slopes", slope_table),
     (
         "Long runs",
         "memory",
         plain_table("memory", ("world", "rounds", "seconds", "peak_mb", "matrix_mb")),
     ),
-    ("Two processes", "cores", plain_table("cores", ("processes", "seconds", "times"))),
+    ("Two cores", "cores", plain_table("cores", ("how", "seconds", "times"))),
     ("Start", "startup", plain_table("startup", ("what", "seconds"))),
 )

@@ -63,6 +63,8 @@ def steps(*, quick: bool, with_peers: bool) -> list[Step]:
     for world in LOOK:
         measure = partial(contest.recomputing, world, effort)
         found.append(Step(f"recomputing, {world.title}", "recomputing", measure))
+    measure = partial(grid.sharing, FEW if quick else every, effort)
+    found.append(Step("arms shared between runs", "sharing", measure))
     for axis, sizes in AXES.items():
         measure = partial(grid.slope, axis, FEW if quick else every, sizes[:3] if quick else sizes)
         found.append(Step(f"growth in {axis}", "slopes", measure))
@@ -72,14 +74,14 @@ def steps(*, quick: bool, with_peers: bool) -> list[Step]:
 
 
 def _long(every: Sequence[str]) -> list[Step]:
-    """What takes minutes: long runs, memory, two processes, compiling from nothing."""
+    """What takes minutes: long runs, memory, two cores, compiling from nothing."""
     measure = partial(grid.slope_in_rounds, LONG, grid.HORIZONS)
     found = [Step("growth in T", "slopes", measure)]
     for world, rounds, kept in ((HUGE, 1000, 1), (PAPER, 100_000, 100), (PAPER, 1_000_000, 100)):
         job = (world, "protected-linucb", rounds, rounds // kept)
         title = f"memory of {rounds:,} rounds, {world.title}"
         found.append(Step(title, "memory", partial(memory_of, job)))
-    found.append(Step("two processes", "cores", cores.scaling))
+    found.append(Step("two cores", "cores", cores.scaling))
     found.append(Step("compiling from nothing", "startup", partial(compiled_anew, every)))
     return found
 

@@ -102,13 +102,13 @@ def started(what: str) -> Callable[[Tables], float]:
 
 
 def two(kind: str) -> Callable[[Tables], float]:
-    """Speed of two processes over one."""
-    return lambda tables: find(tables, "cores", "times", processes=f"2, {kind}")
+    """Speed of two cores over one."""
+    return lambda tables: find(tables, "cores", "times", how=f"2 {kind}")
 
 
 OURS, OFUL = "protected-linucb", "oful"
 NUMPY, PINV, PEER = "numpy, recomputing", "pinv per arm", "peer"
-RUNNING, STARTING = "running", "with their start"
+THREADS, RUNNING, STARTING = "threads", "processes, running", "processes, with their start"
 CACHED = "first round of protected-linucb, compiled before"
 US, SECONDS, PERCENT, MB, TIMES = "{:,.1f} us", "{:,.2f} s", "{:,.0f}%", "{:,.1f} MB", "{:,.2f}x"
 MILLION = run_of("seconds", PAPER, 1_000_000)
@@ -124,6 +124,7 @@ TARGETS = (
     Target("OFUL, 10,000 x 50 fixed: of one pass", 50, share(LARGE, OFUL), PERCENT),
     Target("ask + tell, 100 x 6: over the compiled arithmetic", 25, overhead, US, most=True),
     Target("ask + tell, 1832 x 8: in recomputing decisions", 2, times_arithmetic, TIMES, most=True),
+    Target("two cores, 100 runs, threads", 1.8, two(THREADS), TIMES),
     Target("two cores, 100 runs, processes running", 1.8, two(RUNNING), TIMES),
     Target("two cores, 100 runs, processes to be started", 1.8, two(STARTING), TIMES),
     Target("100,000 x 20: 1,000 rounds", 60, run_of("seconds", HUGE, 1000), SECONDS, most=True),

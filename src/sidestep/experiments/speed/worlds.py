@@ -85,9 +85,12 @@ AXES: dict[str, tuple[World, ...]] = {
     "d": tuple(World(FIXED, 1000, d) for d in (12, 25, 50, 100, 200)),
     "L": tuple(World(FIXED, 1000, 20, L, 2, QUIET) for L in (3, 6, 12, 25, 50)),
     "s": tuple(World(FIXED, 1000, 20, s, s) for s in (1, 2, 4, 7, 10)),
+    "d on the ball": tuple(World(BALL, 0, d) for d in (6, 12, 25, 50, 100)),
+    "s on the ball": tuple(World(BALL, 0, 25, s, s) for s in (1, 2, 4, 7, 10)),
 }
 
 
 def size_on(axis: str, world: World) -> int:
     """The number that the axis varies."""
-    return {"K": world.arms, "d": world.dim, "L": world.n_protected, "s": world.subspace_dim}[axis]
+    sizes = {"K": world.arms, "d": world.dim, "L": world.n_protected, "s": world.subspace_dim}
+    return sizes[axis[0]]
