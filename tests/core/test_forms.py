@@ -15,7 +15,8 @@ from sidestep.core.forms import (
     follow,
     upper_means,
 )
-from sidestep.core.passes import CHUNK, both_forms, scores, scores_before
+from sidestep.core.passes import scores, scores_before
+from sidestep.core.quadratics import CHUNK, both_forms
 
 METRICS = pytest.mark.parametrize(
     "metric", [PRECISION, COVARIANCE], ids=["precision", "covariance"]
@@ -117,6 +118,26 @@ def test_a_row_that_is_not_filled_is_not_followed():
     assert (forms.linear == 7.0).all()
     assert (forms.square == 7.0).all()
     assert not forms.filled.any()
+
+
+@METRICS
+@pytest.mark.parametrize("d", [9, 16, 21])  # the last eight columns are taken with the correction
+def test_forms_follow_in_more_dimensions_than_a_pass_takes(metric, d):
+    rng, rhos = np.random.default_rng(5), np.full(1, 0.1)
+    rows = vectors(40, d=d)
+    menu, forms = menu_of(rows), empty_forms(metric, 1, 40)
+    evidence = no_evidence(rhos, d)
+    fill(forms, evidence, rhos, menu, 0)
+    for _ in range(60):
+        action, surprise = rows[rng.integers(39)].copy(), rng.standard_normal()
+        absorb(evidence, rhos, action, 0, evidence.centre[0] @ action + surprise)
+        follow(forms, evidence, menu, action, 0, surprise)
+        assert forms.filled[0]
+    matrix = evidence.gram[0] + 0.1 * np.eye(d) if metric == PRECISION else evidence.inverse[0]
+    square = np.einsum("kj,jm,km->k", rows, matrix, rows)
+    assert forms.linear[0] == pytest.approx(rows @ evidence.centre[0], abs=1e-11)
+    assert forms.square[0] == pytest.approx(square, abs=1e-11)
+    assert forms.swing[0] == pytest.approx(swing(metric, rows, square), abs=1e-10)
 
 
 @METRICS

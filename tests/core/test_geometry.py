@@ -152,6 +152,12 @@ def test_lowest_argmax_is_the_row_of_the_largest_value():
             assert geometry.lowest_argmax(values) == int(np.argmax(values))
 
 
+def test_a_chain_of_ties_ends_at_what_ties_with_the_largest():
+    values = np.zeros(3 * SKIP)  # each a tie with the next, the first not with the last
+    values[[5, SKIP + 5, 2 * SKIP + 5]] = 1.0, 1.0 + 0.9e-10, 1.0 + 1.8e-10
+    assert geometry.lowest_argmax(values) == SKIP + 5
+
+
 @pytest.mark.parametrize("lowest", [0, SKIP - 1, SKIP, SKIP + 1, 3 * SKIP - 1])
 def test_the_lowest_of_many_values_that_tie_is_found_wherever_it_is(lowest):
     values = np.linspace(-1.0, 0.5, 3 * SKIP)

@@ -32,8 +32,8 @@ from sidestep.core.geometry import (
     scaled,
     solve_cholesky,
 )
-from sidestep.core.passes import both_forms
 from sidestep.core.problem import FloatArray
+from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import BALL, Body, farthest
 
 BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together

@@ -11,8 +11,9 @@ import numpy as np
 from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.estimator import REFACTOR, Evidence
 from sidestep.core.geometry import apply_into, copied, dot, lowest_argmax
-from sidestep.core.passes import EIGHT, along_arm, both_forms, grow, scores, scores_before, shrink
+from sidestep.core.passes import along_arm, grow, scores, shrink
 from sidestep.core.problem import FloatArray, IntArray
+from sidestep.core.quadratics import both_forms
 
 PRECISION, COVARIANCE = 0, 1  # which quadratic form of an arm is kept: |a|_V^2 or |a|_{V^-1}^2
 REFILL = 8 * REFACTOR  # measurements of a vector after which |a|_{V^-1}^2 is computed anew
@@ -28,7 +29,6 @@ class Menu(NamedTuple):
 class Desk(NamedTuple):
     """Room for what a decision works out, so that nothing is allocated on the way."""
 
-    before: FloatArray  # (K,): sums over the first coordinates; zeros up to d = 8
     values: FloatArray  # (K,)
     rows: IntArray  # (L+1,): the vectors in play
     reach: FloatArray  # (L+1,): radii of their sets
@@ -39,7 +39,7 @@ class Desk(NamedTuple):
 def empty_desk(n: int, n_arms: int) -> Desk:
     """Room for n vectors and so many arms."""
     rows = np.empty(n, np.int64)
-    return Desk(np.zeros(n_arms), np.empty(n_arms), rows, np.empty(n), np.empty((n, n)))
+    return Desk(np.empty(n_arms), rows, np.empty(n), np.empty((n, n)))
 
 
 class Forms(NamedTuple):
@@ -163,9 +163,7 @@ def _follow_precision(
     forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, index: int
 ) -> None:
     linear, square, swing = _row(forms, index, menu.squared.size)
-    if action.size > EIGHT:
-        scores_before(menu.columns, action, action.size - EIGHT, forms.desk.before[: square.size])
-    grow(menu.columns, action, forms.desk.before, menu.squared, square, swing)
+    grow(menu.columns, action, linear, menu.squared, square, swing)  # linear: room, for now
     scores(menu.columns, evidence.centre[index], linear)
 
 
@@ -174,11 +172,8 @@ def _follow_covariance(
     forms: Forms, menu: Menu, direction: FloatArray, index: int, surprise: float, left: float
 ) -> None:
     linear, square, swing = _row(forms, index, menu.squared.size)
-    if direction.size > EIGHT:
-        scores_before(
-            menu.columns, direction, direction.size - EIGHT, forms.desk.before[: square.size]
-        )
-    shrink(menu.columns, direction, forms.desk.before, surprise, left, linear, square, swing)
+    room = forms.desk.values[: square.size]
+    shrink(menu.columns, direction, room, surprise, left, linear, square, swing)
 
 
 @kernel

@@ -7,7 +7,7 @@ from sidestep.core.problem import TARGET, FloatArray, IntArray
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
 DEPENDENT = 1e-12  # share of a vector that is left off the others, below which it adds no direction
-SKIP = 128  # values that are looked at together for the lowest of those that tie
+SKIP = 128  # values of which the largest is found at a time
 ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 
 
@@ -17,13 +17,14 @@ def lowest_argmax(values: FloatArray) -> int:
 
     A tie is a tie up to rounding: otherwise the order in which a sum was taken would choose.
     """
-    top = largest(values)
-    floor = top - TIE * abs(top)
-    start = 0
-    while start + SKIP < values.size and largest(values[start : start + SKIP]) < floor:
-        start += SKIP
-    for k in range(start, values.size):
-        if values[k] >= floor:
+    top, first = -np.inf, 0  # before `first` nothing ties with the top
+    for start in range(0, values.size, SKIP):
+        here = largest(values[start : start + SKIP])
+        if here > top:
+            first = first if top >= here - TIE * abs(here) else start
+            top = here
+    for k in range(first, values.size):
+        if values[k] >= top - TIE * abs(top):
             return k
     return 0
 

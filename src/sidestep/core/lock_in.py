@@ -22,8 +22,9 @@ from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu, arm_of
 from sidestep.core.geometry import apply, copied, dot, lowest_argmax
-from sidestep.core.passes import both_forms, scores
+from sidestep.core.passes import scores
 from sidestep.core.problem import FloatArray
+from sidestep.core.quadratics import both_forms
 from sidestep.core.sensitivity import Frame, frame, gradient
 
 

@@ -1,8 +1,7 @@
-"""Passes over all arms, arms innermost, so that the machine works on several at a time.
+"""Inner products of all arms, and what follows from them, in passes over eight columns.
 
-What a pass does with the few numbers of one arm is written out: they then stay in registers, and an
-arm is read once. Eight columns go into a pass over inner products, and up to `WRITTEN` into one over
-quadratic forms; more of them are taken in tiles.
+Arms are innermost, so that the machine works on several at a time. What a pass does with the few
+numbers of one arm is written out: they then stay in registers, and an arm is read once.
 """
 
 from typing import Any
@@ -46,36 +45,88 @@ def _add_scores(
         out[k] += left + right
 
 
-@over_arms
+def _grow(*, carried: bool) -> Any:
+    @over_arms
+    def pass_over(
+        columns: FloatArray,
+        action: FloatArray,
+        before: FloatArray,
+        squared: FloatArray,
+        square: FloatArray,
+        swing: FloatArray,
+    ) -> None:
+        first, stop = max(action.size - EIGHT, 0), action.size
+        a, b, c, d, e, f, g, h = _rows(first, stop)
+        p, q, r, s, t, u, v, w = _weights(action, first, stop)
+        for k in range(square.size):
+            left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
+            right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
+            along = before[k] + (left + right) if carried else left + right
+            larger = square[k] + along * along
+            square[k] = larger
+            swing[k] = along_arm(squared[k], larger)
+
+    return pass_over
+
+
+def _shrink(*, carried: bool) -> Any:
+    @over_arms
+    def pass_over(
+        columns: FloatArray,
+        direction: FloatArray,
+        before: FloatArray,
+        surprise: float,
+        left_over: float,
+        linear: FloatArray,
+        square: FloatArray,
+        swing: FloatArray,
+    ) -> None:
+        first, stop = max(direction.size - EIGHT, 0), direction.size
+        a, b, c, d, e, f, g, h = _rows(first, stop)
+        p, q, r, s, t, u, v, w = _weights(direction, first, stop)
+        share = 1.0 / left_over
+        for k in range(square.size):
+            left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
+            right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
+            along = before[k] + (left + right) if carried else left + right
+            linear[k] += surprise * along
+            smaller = square[k] - along * along * share
+            square[k] = smaller
+            swing[k] = np.sqrt(max(smaller, 0.0))
+
+    return pass_over
+
+
+_grow_few, _grow_many = _grow(carried=False), _grow(carried=True)
+_shrink_few, _shrink_many = _shrink(carried=False), _shrink(carried=True)
+
+
+@bare
 def grow(
     columns: FloatArray,
     action: FloatArray,
-    before: FloatArray,
+    room: FloatArray,
     squared: FloatArray,
     square: FloatArray,
     swing: FloatArray,
 ) -> None:
     """|a|_V^2 of every arm once `action` was measured, and its swing; see `Forms`.
 
-    `before` holds <a, action> of the coordinates before the last eight, zeros where there are none.
+    The last eight coordinates are taken in the pass that also corrects; sums over those before, where
+    there are any, go to `room` (K,).
     """
-    first, stop = max(action.size - EIGHT, 0), action.size
-    a, b, c, d, e, f, g, h = _rows(first, stop)
-    p, q, r, s, t, u, v, w = _weights(action, first, stop)
-    for k in range(square.size):
-        left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
-        right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
-        along = before[k] + (left + right)
-        larger = square[k] + along * along
-        square[k] = larger
-        swing[k] = along_arm(squared[k], larger)
+    if action.size > EIGHT:
+        scores_before(columns, action, action.size - EIGHT, room)
+        _grow_many(columns, action, room, squared, square, swing)
+    else:
+        _grow_few(columns, action, room, squared, square, swing)
 
 
-@over_arms
+@bare
 def shrink(
     columns: FloatArray,
     direction: FloatArray,
-    before: FloatArray,
+    room: FloatArray,
     surprise: float,
     left_over: float,
     linear: FloatArray,
@@ -83,18 +134,11 @@ def shrink(
     swing: FloatArray,
 ) -> None:
     """<a, centre>, |a|_W^2 and swing of every arm once a measurement moved them; see `follow`."""
-    first, stop = max(direction.size - EIGHT, 0), direction.size
-    a, b, c, d, e, f, g, h = _rows(first, stop)
-    p, q, r, s, t, u, v, w = _weights(direction, first, stop)
-    share = 1.0 / left_over
-    for k in range(square.size):
-        left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
-        right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
-        along = before[k] + (left + right)
-        linear[k] += surprise * along
-        smaller = square[k] - along * along * share
-        square[k] = smaller
-        swing[k] = np.sqrt(max(smaller, 0.0))
+    if direction.size > EIGHT:
+        scores_before(columns, direction, direction.size - EIGHT, room)
+        _shrink_many(columns, direction, room, surprise, left_over, linear, square, swing)
+    else:
+        _shrink_few(columns, direction, room, surprise, left_over, linear, square, swing)
 
 
 Eight = tuple[float, float, float, float, float, float, float, float]
@@ -140,128 +184,3 @@ def _coordinate(vector: FloatArray, j: int, stop: int) -> float:
 def along_arm(squared: float, square: float) -> float:
     """|a|^2 / |a|_V; zero for the zero arm."""
     return squared / np.sqrt(square) if square > 0.0 else 0.0
-
-
-@bare
-def both_forms(
-    columns: FloatArray,
-    vector: FloatArray,
-    matrix: FloatArray,
-    ridge: float,
-    linear: FloatArray,
-    square: FloatArray,
-) -> None:
-    """<a, vector> and |a|^2 in the metric of matrix + ridge I, for every arm; matrix is symmetric."""
-    if vector.size <= WRITTEN:
-        _written_out(columns, vector, matrix, ridge, linear, square)
-    else:
-        scores(columns, vector, linear)
-        _in_tiles(columns, matrix, ridge, square)
-
-
-def _source_for(d: int) -> list[str]:
-    """Lines that compute both forms for one d: a name for every weight, one expression for every form."""
-    pairs = [(j, m) for j in range(d) for m in range(j + 1)]
-    rows = [
-        "x{} * ({})".format(j, " + ".join(f"m{j}_{m} * x{m}" for m in range(j + 1)))
-        for j in range(d)
-    ]
-    return [
-        f"if d == {d}:",
-        *(f"    v{j} = vector[{j}]" for j in range(d)),
-        *(
-            f"    m{j}_{m} = "
-            + (f"matrix[{j}, {m}] + ridge" if j == m else f"2.0 * matrix[{j}, {m}]")
-            for j, m in pairs
-        ),
-        "    for k in range(square.size):",
-        *(f"        x{j} = columns[{j}, k]" for j in range(d)),
-        "        linear[k] = " + " + ".join(f"v{j} * x{j}" for j in range(d)),
-        "        square[k] = " + " + ".join(rows),
-    ]
-
-
-def _compiled_for(dims: range) -> Any:
-    """The kernel for all those d. numba does not unroll what it cannot count, so we do."""
-    head = "def written_out(columns, vector, matrix, ridge, linear, square):"
-    lines = [head, "    d = vector.size", *(f"    {line}" for d in dims for line in _source_for(d))]
-    made: dict[str, Any] = {}
-    exec("\n".join(lines), made)  # noqa: S102  (our own text, of numbers alone)
-    return over_arms(made["written_out"], cached=False)
-
-
-_written_out = _compiled_for(range(1, WRITTEN + 1))
-
-
-@bare
-def _in_tiles(columns: FloatArray, matrix: FloatArray, ridge: float, square: FloatArray) -> None:
-    """|a|^2 in the metric of matrix + ridge I: three by three entries of the matrix in one pass."""
-    for start in range(0, square.size, CHUNK):
-        stop = min(start + CHUNK, square.size)
-        there = square[start:stop]
-        for k in range(there.size):
-            there[k] = 0.0
-        for j in range(0, matrix.shape[0], 3):
-            _within(columns, start, j, matrix, ridge, there)
-            for m in range(0, j, 3):
-                _across(columns, start, j, m, matrix, there)
-
-
-@over_arms
-def _within(
-    columns: FloatArray, start: int, j: int, matrix: FloatArray, ridge: float, square: FloatArray
-) -> None:
-    """Add what columns j to j+2 contribute among themselves; past the last one weights are zero."""
-    end = matrix.shape[0] - 1
-    a, b, c = (
-        columns[j][start:],
-        columns[min(j + 1, end)][start:],
-        columns[min(j + 2, end)][start:],
-    )
-    aa, ab, ac = (
-        matrix[j, j] + ridge,
-        2.0 * _entry(matrix, j, j + 1),
-        2.0 * _entry(matrix, j, j + 2),
-    )
-    bb, bc = _entry(matrix, j + 1, j + 1) + ridge, 2.0 * _entry(matrix, j + 1, j + 2)
-    cc = _entry(matrix, j + 2, j + 2) + ridge
-    bb, cc = bb if j + 1 <= end else 0.0, cc if j + 2 <= end else 0.0
-    for k in range(square.size):
-        square[k] += a[k] * (aa * a[k] + ab * b[k] + ac * c[k])
-        square[k] += b[k] * (bb * b[k] + bc * c[k]) + c[k] * (cc * c[k])
-
-
-@over_arms
-def _across(
-    columns: FloatArray, start: int, j: int, m: int, matrix: FloatArray, square: FloatArray
-) -> None:
-    """Add what columns j to j+2 contribute with columns m to m+2."""
-    end = matrix.shape[0] - 1
-    a, b, c = (
-        columns[j][start:],
-        columns[min(j + 1, end)][start:],
-        columns[min(j + 2, end)][start:],
-    )
-    x, y, z = columns[m][start:], columns[m + 1][start:], columns[m + 2][start:]
-    ax, ay, az = matrix[j, m], matrix[j, m + 1], matrix[j, m + 2]
-    bx, by, bz = (
-        _entry(matrix, j + 1, m),
-        _entry(matrix, j + 1, m + 1),
-        _entry(matrix, j + 1, m + 2),
-    )
-    cx, cy, cz = (
-        _entry(matrix, j + 2, m),
-        _entry(matrix, j + 2, m + 1),
-        _entry(matrix, j + 2, m + 2),
-    )
-    for k in range(square.size):
-        first = a[k] * (ax * x[k] + ay * y[k] + az * z[k])
-        second = b[k] * (bx * x[k] + by * y[k] + bz * z[k])
-        third = c[k] * (cx * x[k] + cy * y[k] + cz * z[k])
-        square[k] += 2.0 * (first + second + third)
-
-
-@bare
-def _entry(matrix: FloatArray, j: int, m: int) -> float:
-    """The entry, or zero past the last row or column."""
-    return matrix[j, m] if max(j, m) < matrix.shape[0] else 0.0

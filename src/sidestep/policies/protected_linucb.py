@@ -22,8 +22,8 @@ from sidestep.core.optimism import (
     optimistic_values,
     surrogate_called,
 )
-from sidestep.core.passes import both_forms
 from sidestep.core.problem import FloatArray, IntArray, Problem, one_of, probability, whole
+from sidestep.core.quadratics import both_forms
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import (
     CORE_SET,
