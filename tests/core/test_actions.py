@@ -45,7 +45,6 @@ def test_the_rows_of_arms_cannot_be_written_to(shape):
     arms = Arms(np.full(shape, 0.5))
     with pytest.raises(ValueError, match="read-only"):
         arms.vectors[0, 0] = 9.0
-    assert not np.shares_memory(arms.vectors, arms.columns)  # nor by way of the columns
 
 
 def test_a_list_of_whole_numbers_makes_arms_and_one_vector_is_one_arm():
@@ -202,3 +201,20 @@ def test_distinct_arms_are_the_first_of_each_in_their_order():
     assert [masked.row(arm) for arm in range(3)] == [1, 2, 3]
     alone = Arms(rows[:2])
     assert alone.distinct() is alone
+
+
+def test_arms_listed_twice_are_found_and_the_first_is_kept():
+    rng = np.random.default_rng(0)
+    few = rng.standard_normal((30, 4))
+    few[0] = 0.0
+    rows = few[rng.integers(30, size=400)]
+    rows[7] = -0.0  # equal to zero, whatever its sign
+    _, firsts = np.unique(rows, axis=0, return_index=True)
+    assert np.array_equal(Arms(rows).distinct().vectors, rows[np.sort(firsts)])
+    assert len(Arms(few).distinct()) == 30
+
+
+def test_a_table_of_arms_is_kept_once():
+    arms = Arms(np.eye(3))
+    assert np.shares_memory(arms.vectors, arms.columns)
+    assert not arms.vectors.flags.writeable

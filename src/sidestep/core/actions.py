@@ -39,6 +39,7 @@ class Arms:
             raise InputError(
                 f"rows must be {len(vectors)} numbers, got shape {np.shape(self.rows)}"
             )
+        vectors = columns.T  # a view: a table may be large
         vectors.setflags(write=False)
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "columns", columns)
@@ -75,8 +76,7 @@ class Arms:
         Of equal arms a choice by value takes the first, so that it may be made among these alone.
         """
         if self.firsts is None:
-            _, firsts = np.unique(self.vectors, axis=0, return_index=True)
-            object.__setattr__(self, "firsts", np.sort(firsts))
+            object.__setattr__(self, "firsts", _first_rows(self.columns))
         if self.firsts is None or len(self.firsts) == len(self):
             return self
         rows = self.firsts if self.rows is None else np.asarray(self.rows)[self.firsts]
@@ -91,12 +91,33 @@ class Arms:
         return bool((self.vectors == action).all(axis=1).any())
 
 
+def _first_rows(columns: FloatArray) -> IntArray:
+    """Rows that equal none before them, ascending, with room for a few numbers an arm.
+
+    Equal arms have equal hashes, so that only neighbours in the order of hashes are compared. Two arms
+    that share a hash by chance may keep an equal pair from being seen: it is then decided twice.
+    """
+    hashes = np.zeros(columns.shape[1], np.uint64)
+    for j, column in enumerate(columns):
+        odd = np.uint64(pow(0x9E3779B97F4A7C15, 2 * j + 1, 1 << 64))
+        hashes += (column + 0.0).view(np.uint64) * odd  # + 0.0: minus zero is zero
+    order = np.argsort(hashes, kind="stable")
+    same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+    equal = (columns[:, order[same + 1]] == columns[:, order[same]]).all(axis=0)
+    first = np.ones(len(order), bool)
+    first[order[same[equal] + 1]] = False
+    return np.flatnonzero(first)
+
+
 Actions: TypeAlias = Solid | Arms
+
+
+PLAYABLE = (Arms, *SOLIDS)
 
 
 def checked_actions(problem: Problem, actions: Actions) -> Actions:
     """The actions, or one sentence that says why this problem cannot be played on them."""
-    if not isinstance(actions, (Arms, *SOLIDS)):
+    if not isinstance(actions, PLAYABLE):
         words = ", ".join(kind.__name__ for kind in SOLIDS)
         raise InputError(f"actions must be Arms, {words}, got {type(actions).__name__}")
     if actions.dim != problem.dim:

@@ -131,6 +131,11 @@ def one_of(name: str, value: str, choices: Sequence[str]) -> None:
 
 def checked_query(problem: Problem, query: Query) -> Query:
     """The query as float arrays, or one sentence that says what is wrong with it."""
+    return Query(*checked_parts(problem, query))
+
+
+def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
+    """The same, as action and index."""
     action = as_numbers("action", query.action)  # a copy: kernels know one kind of array
     if action.shape != (problem.dim,):
         raise InputError(f"action must have shape ({problem.dim},), got {action.shape}")
@@ -142,7 +147,7 @@ def checked_query(problem: Problem, query: Query) -> Query:
             f"action must have length at most {problem.action_bound:g}, got {length:.12g}"
         )
     whole("index", query.index, low=0, high=problem.n_protected)
-    return Query(action, int(query.index))
+    return action, int(query.index)
 
 
 def checked_feedback(problem: Problem, value: object) -> float:

@@ -36,6 +36,7 @@ from sidestep.core.problem import (
     Problem,
     Query,
     checked_feedback,
+    checked_parts,
     checked_query,
     one_of,
     positive,
@@ -167,7 +168,7 @@ class CompiledPolicy:
 
     def tell(self, state: State, query: Query, feedback: float) -> State:
         """The state after one more measurement; the one handed in is left as it was."""
-        query = checked_query(self.problem, query)
+        action, index = checked_parts(self.problem, query)
         number = checked_feedback(self.problem, feedback)
         limit = self.learns_for()
         if limit < FOREVER and state.round >= limit:
@@ -179,7 +180,7 @@ class CompiledPolicy:
         if confidence.keep < 1.0:
             fade(grown.evidence, confidence.rho, confidence.keep)
         room = np.empty(self.problem.dim)
-        absorb_with(room, copies, confidence.rho, query.action, query.index, number)
+        absorb_with(room, copies, confidence.rho, action, index, number)
         if self.pause(state) == 1:
             self.reconsider(grown)
         return grown
