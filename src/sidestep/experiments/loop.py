@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.compiled import bare, folded, whole_run
+from sidestep.core.compiled import folded, whole_run
 from sidestep.core.confidence import width
 from sidestep.core.estimator import Evidence, absorb, absorb_with, fade
 from sidestep.core.forms import Desk, Forms, Menu, empty_desk, follow_with
@@ -130,26 +130,6 @@ def run_on_arms(
     so_far: float,
 ) -> float:
     """Play rounds on arms; returns the regret of all rounds so far."""
-    return rounds_on_arms(
-        knobs, evidence, core_set, truth, source, kept, streams, luck, span, record, so_far
-    )
-
-
-@bare
-def rounds_on_arms(
-    knobs: Any,
-    evidence: Evidence,
-    core_set: IntArray,
-    truth: Truth,
-    source: Source,
-    kept: Kept,
-    streams: Streams,
-    luck: Any,
-    span: Span,
-    record: Record,
-    so_far: float,
-) -> float:
-    """The same: the loop itself, bare."""
     rho = knobs.confidence.rho
     n_menus, best, action = source.sizes.size, kept.best, kept.action
     is_new = source.kind in (FRESH, DECK)  # arms that no later round has
