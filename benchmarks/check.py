@@ -17,11 +17,11 @@ from sidestep.experiments.speed.worlds import PAPER_GIVEN, WARFARIN
 
 NUMPY, PINV = "numpy, recomputing", "pinv per arm"
 FLOORS = (  # world, ours, rival, least ratio
-    (PAPER_GIVEN, "protected-linucb", NUMPY, 16),
-    (PAPER_GIVEN, "protected-linucb", PINV, 1_350),
-    (PAPER_GIVEN, "oful", NUMPY, 55),
-    (WARFARIN, "protected-linucb", NUMPY, 7),
-    (WARFARIN, "oful", NUMPY, 20),
+    (PAPER_GIVEN, "protected-linucb", NUMPY, 43),
+    (PAPER_GIVEN, "protected-linucb", PINV, 3_700),
+    (PAPER_GIVEN, "oful", NUMPY, 120),
+    (WARFARIN, "protected-linucb", NUMPY, 18),
+    (WARFARIN, "oful", NUMPY, 40),
 )
 EFFORT = Effort(turns=7, seconds=0.1)
 
