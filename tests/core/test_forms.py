@@ -23,6 +23,7 @@ METRICS = pytest.mark.parametrize(
 )
 SIZES = pytest.mark.parametrize("count", [1, 7, CHUNK, CHUNK + 1, CHUNK + 44])
 DIM = 5
+ROOM = np.empty(DIM)
 
 
 def vectors(count, seed=0, d=DIM):
@@ -114,7 +115,7 @@ def test_a_row_that_is_not_filled_is_not_followed():
     evidence = some_evidence(rho)
     forms = empty_forms(PRECISION, 1, 6)
     forms.linear[:], forms.square[:] = 7.0, 7.0
-    follow(forms, evidence, menu_of(vectors(6)), np.ones(DIM), 0, 0.1)
+    follow(ROOM, forms, evidence, menu_of(vectors(6)), np.ones(DIM), 0, 0.1)
     assert (forms.linear == 7.0).all()
     assert (forms.square == 7.0).all()
     assert not forms.filled.any()
@@ -131,7 +132,7 @@ def test_forms_follow_in_more_dimensions_than_a_pass_takes(metric, d):
     for _ in range(60):
         action, surprise = rows[rng.integers(39)].copy(), rng.standard_normal()
         absorb(evidence, rhos, action, 0, evidence.centre[0] @ action + surprise)
-        follow(forms, evidence, menu, action, 0, surprise)
+        follow(np.empty(d), forms, evidence, menu, action, 0, surprise)
         assert forms.filled[0]
     matrix = evidence.gram[0] + 0.1 * np.eye(d) if metric == PRECISION else evidence.inverse[0]
     square = np.einsum("kj,jm,km->k", rows, matrix, rows)
@@ -155,7 +156,7 @@ def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(me
         action, index = rows[rng.integers(count)].copy(), t % 2
         surprise = rng.standard_normal()
         absorb(evidence, rhos, action, index, evidence.centre[index] @ action + surprise)
-        follow(forms, evidence, menu, action, index, surprise)
+        follow(ROOM, forms, evidence, menu, action, index, surprise)
         fill(forms, evidence, rhos, menu, index)  # a row that could not follow is computed anew
         linear, square = reference(metric, evidence, rhos, rows, index)
         assert np.allclose(forms.linear[index], linear, rtol=1e-9, atol=1e-9)
@@ -182,7 +183,7 @@ def test_duplicates_of_an_arm_have_identical_forms(metric):
         action = few[t % 7].copy()
         surprise = rng.standard_normal()
         absorb(evidence, rho, action, 0, evidence.centre[0] @ action + surprise)
-        follow(forms, evidence, menu, action, 0, surprise)
+        follow(ROOM, forms, evidence, menu, action, 0, surprise)
 
 
 @SIZES

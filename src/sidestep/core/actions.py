@@ -24,7 +24,9 @@ class Arms:
     firsts: IntArray | None = field(init=False, repr=False, default=None)  # see `distinct`
 
     def __post_init__(self) -> None:
-        vectors = np.atleast_2d(as_numbers("arms", self.vectors))
+        given = self.vectors
+        as_they_are = isinstance(given, np.ndarray) and given.dtype == np.float64
+        vectors = np.atleast_2d(given if as_they_are else as_numbers("arms", given))
         if vectors.ndim != 2 or vectors.size == 0:
             raise InputError(
                 f"arms must be a non-empty array of shape (K, d), got shape {vectors.shape}"

@@ -119,17 +119,8 @@ def _swings_along_arms(squared: FloatArray, square: FloatArray, swing: FloatArra
         swing[k] = along_arm(squared[k], square[k])
 
 
-@folded
-def follow(
-    forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, index: int, surprise: float
-) -> None:
-    """Bring the row of a vector up to date after `action` was absorbed for it."""
-    gain = np.empty(action.size)
-    follow_with(gain, forms, evidence, menu, action, index, surprise)
-
-
 @bare
-def follow_with(
+def follow(
     gain: FloatArray,
     forms: Forms,
     evidence: Evidence,
@@ -138,7 +129,7 @@ def follow_with(
     index: int,
     surprise: float,
 ) -> None:
-    """The same with room for W action handed in (d,): nothing is allocated.
+    """Bring the row of a vector up to date after `action` was absorbed for it; `gain` (d,) is room.
 
     |a|_V^2 has grown by <a, action>^2. With W the new inverse and g = W action, the old one was
     W + g g' / (1 - <action, g>): |a|_W^2 has shrunk by <a, g>^2 / (1 - <action, g>). The centre has moved

@@ -37,12 +37,9 @@ def scores_before(columns: FloatArray, vector: FloatArray, stop: int, out: Float
 def _add_scores(
     columns: FloatArray, vector: FloatArray, first: int, stop: int, out: FloatArray
 ) -> None:
-    a, b, c, d, e, f, g, h = _rows(first, stop)
-    p, q, r, s, t, u, v, w = _weights(vector, first, stop)
+    rows, weights = _rows(first, stop), _weights(vector, first, stop)
     for k in range(out.size):
-        left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
-        right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
-        out[k] += left + right
+        out[k] += _of_eight(columns, k, rows, weights)
 
 
 def _grow(*, carried: bool) -> Any:
@@ -56,12 +53,10 @@ def _grow(*, carried: bool) -> Any:
         swing: FloatArray,
     ) -> None:
         first, stop = max(action.size - EIGHT, 0), action.size
-        a, b, c, d, e, f, g, h = _rows(first, stop)
-        p, q, r, s, t, u, v, w = _weights(action, first, stop)
+        rows, weights = _rows(first, stop), _weights(action, first, stop)
         for k in range(square.size):
-            left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
-            right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
-            along = before[k] + (left + right) if carried else left + right
+            along = _of_eight(columns, k, rows, weights)
+            along = before[k] + along if carried else along
             larger = square[k] + along * along
             square[k] = larger
             swing[k] = along_arm(squared[k], larger)
@@ -82,13 +77,11 @@ def _shrink(*, carried: bool) -> Any:
         swing: FloatArray,
     ) -> None:
         first, stop = max(direction.size - EIGHT, 0), direction.size
-        a, b, c, d, e, f, g, h = _rows(first, stop)
-        p, q, r, s, t, u, v, w = _weights(direction, first, stop)
+        rows, weights = _rows(first, stop), _weights(direction, first, stop)
         share = 1.0 / left_over
         for k in range(square.size):
-            left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
-            right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
-            along = before[k] + (left + right) if carried else left + right
+            along = _of_eight(columns, k, rows, weights)
+            along = before[k] + along if carried else along
             linear[k] += surprise * along
             smaller = square[k] - along * along * share
             square[k] = smaller
@@ -141,11 +134,22 @@ def shrink(
         _shrink_few(columns, direction, room, surprise, left_over, linear, square, swing)
 
 
-Eight = tuple[float, float, float, float, float, float, float, float]
+Rows = tuple[int, int, int, int, int, int, int, int]
+Weights = tuple[float, float, float, float, float, float, float, float]
+
+
+@over_arms
+def _of_eight(columns: FloatArray, k: int, rows: Rows, weights: Weights) -> float:
+    """What eight coordinates of arm k give."""
+    a, b, c, d, e, f, g, h = rows
+    p, q, r, s, t, u, v, w = weights
+    left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
+    right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
+    return left + right
 
 
 @bare
-def _rows(first: int, stop: int) -> tuple[int, int, int, int, int, int, int, int]:
+def _rows(first: int, stop: int) -> Rows:
     """Eight columns from `first` on; those past the last are the last."""
     end = stop - 1
     return (
@@ -161,7 +165,7 @@ def _rows(first: int, stop: int) -> tuple[int, int, int, int, int, int, int, int
 
 
 @bare
-def _weights(vector: FloatArray, first: int, stop: int) -> Eight:
+def _weights(vector: FloatArray, first: int, stop: int) -> Weights:
     """Eight coordinates from `first` on; zeros past the last."""
     return (
         _coordinate(vector, first, stop),

@@ -5,7 +5,7 @@ Arms are innermost, as in passes.py.
 
 from typing import Any
 
-from sidestep.core.compiled import bare, over_arms
+from sidestep.core.compiled import bare, folded, over_arms
 from sidestep.core.passes import scores
 from sidestep.core.problem import FloatArray
 
@@ -84,11 +84,7 @@ def _within(
 ) -> None:
     """Add what columns j to j+2 contribute among themselves; past the last one weights are zero."""
     end = matrix.shape[0] - 1
-    a, b, c = (
-        columns[j][start:],
-        columns[min(j + 1, end)][start:],
-        columns[min(j + 2, end)][start:],
-    )
+    a, b, c = _three(columns, start, j)
     aa, ab, ac = (
         matrix[j, j] + ridge,
         2.0 * _entry(matrix, j, j + 1),
@@ -107,13 +103,8 @@ def _across(
     columns: FloatArray, start: int, j: int, m: int, matrix: FloatArray, square: FloatArray
 ) -> None:
     """Add what columns j to j+2 contribute with columns m to m+2."""
-    end = matrix.shape[0] - 1
-    a, b, c = (
-        columns[j][start:],
-        columns[min(j + 1, end)][start:],
-        columns[min(j + 2, end)][start:],
-    )
-    x, y, z = columns[m][start:], columns[m + 1][start:], columns[m + 2][start:]
+    a, b, c = _three(columns, start, j)
+    x, y, z = _three(columns, start, m)
     ax, ay, az = matrix[j, m], matrix[j, m + 1], matrix[j, m + 2]
     bx, by, bz = (
         _entry(matrix, j + 1, m),
@@ -130,6 +121,13 @@ def _across(
         second = b[k] * (bx * x[k] + by * y[k] + bz * z[k])
         third = c[k] * (cx * x[k] + cy * y[k] + cz * z[k])
         square[k] += 2.0 * (first + second + third)
+
+
+@folded
+def _three(columns: FloatArray, start: int, j: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Columns j to j+2 from an arm on; those past the last are the last."""
+    end = columns.shape[0] - 1
+    return columns[j][start:], columns[min(j + 1, end)][start:], columns[min(j + 2, end)][start:]
 
 
 @bare

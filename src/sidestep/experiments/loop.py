@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.compiled import folded, whole_run
+from sidestep.core.compiled import folded, kernel, whole_run
 from sidestep.core.confidence import width
 from sidestep.core.estimator import Evidence, absorb, absorb_with, fade
-from sidestep.core.forms import Desk, Forms, Menu, empty_desk, follow_with
+from sidestep.core.forms import Desk, Forms, Menu, empty_desk, follow
 from sidestep.core.geometry import copied, dot
 from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.solids import Body
@@ -59,12 +59,21 @@ class Kept(NamedTuple):
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     """Forms of which no row is filled yet."""
     shape = (len(source.sizes), n_vectors, source.columns.shape[2])
-    rooms = np.empty(shape), np.empty(shape), np.empty(shape)
+    rooms = room(*shape), room(*shape), room(*shape)
     d = source.columns.shape[1]
     return Kept(
         *(metric, *rooms, np.zeros(shape[:2], np.int64)),
         *(empty_desk(n_vectors, shape[2]), np.empty(shape[0]), np.empty(d), np.empty(d)),
     )
+
+
+@kernel
+def room(menus: int, n: int, n_arms: int) -> FloatArray:
+    """Room for a form of every arm; of rows never filled the system gives nothing.
+
+    numpy itself would ask for huge pages, and one row filled would bring two more.
+    """
+    return np.empty((menus, n, n_arms))
 
 
 @folded
@@ -192,7 +201,7 @@ def catch_up(
     """Bring the forms of every menu up to date with the last measurement."""
     for m in range(source.sizes.size):
         menu = Menu(source.columns[m], source.squared[m][: source.sizes[m]])
-        follow_with(kept.gain, forms_of(kept, m), evidence, menu, action, index, surprise)
+        follow(kept.gain, forms_of(kept, m), evidence, menu, action, index, surprise)
 
 
 @whole_run
