@@ -17,16 +17,17 @@ from sidestep.core.forms import Menu, empty_forms
 from sidestep.core.problem import FloatArray
 
 Kernel = Callable[..., Any]
+_KERNELS: dict[type, tuple[Kernel, Kernel]] = {}  # by type of the knobs: over arms, on a solid
 
 
 def choose(knobs: Any, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any) -> Any:
     """(arm, index, phase, value); arm -1-j stands for e_{j+1}, which need not be on the menu."""
-    raise NotImplementedError("compiled code only")
+    return _KERNELS[type(knobs)][0](knobs, evidence, core_set, menu, forms, luck)
 
 
 def choose_on_ball(knobs: Any, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
     """(action, index, phase, value, bound) on a solid; bound is NaN where none is known."""
-    raise NotImplementedError("compiled code only")
+    return _KERNELS[type(knobs)][1](knobs, evidence, core_set, body, luck)
 
 
 @kernel
@@ -52,6 +53,8 @@ def register(kind: type, on_arms: Kernel, on_ball: Kernel, *, allocates: bool = 
     the same type. numba also compares the arguments of selector and implementation, annotations
     included: so neither has any.
     """
+
+    _KERNELS[kind] = on_arms, on_ball
 
     @overload(choose, jit_options={"_nrt": allocates})
     def _choose(knobs, evidence, core_set, menu, forms, luck):  # type: ignore[no-untyped-def]
