@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sidestep.core.kernels import ieee_arithmetic
 from sidestep.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -85,3 +86,10 @@ def iwpc() -> Path:
     if not IWPC.is_file():
         pytest.skip(f"the Warfarin table is not here: SIDESTEP_IWPC names it, else {IWPC}")
     return IWPC
+
+
+@pytest.fixture(autouse=True)
+def _ieee_arithmetic():
+    """Kernels that a test calls from Python divide by zero as they do everywhere."""
+    with ieee_arithmetic():
+        yield
