@@ -96,14 +96,97 @@ def test_a_resumed_sweep_repeats_nothing_and_loses_nothing(spec, tmp_path):
 
 def test_without_resume_finished_runs_are_not_overwritten(spec, tmp_path):
     sweep.sweep(spec, tmp_path)
-    with pytest.raises(InputError, match="already holds 6 runs.*--resume"):
+    with pytest.raises(InputError, match="got 6 runs of this spec: add --resume"):
         sweep.sweep(spec, tmp_path)
+    before = stamps(tmp_path)
+    assert sweep.sweep(spec, tmp_path, overwrite=True) == 6
+    assert not before & stamps(tmp_path)
 
 
-def test_a_run_of_another_experiment_under_the_same_name_is_played_again(spec, tmp_path):
+def stamps(folder):
+    """Every run with the time it was written."""
+    return {(path, path.stat().st_mtime_ns) for path in folder.rglob("*.parquet")}
+
+
+CHANGES = {
+    "horizon 60, here 61": {"horizon": 61},
+    "runs 3, here 4": {"runs": 4},
+    "seed 0, here 7": {"seed": 7},
+    "policy greedy is not in this one": {"policies": 1},
+    "policy greedy differs": {"policies": {"epsilon": 0.5}},
+    "world small differs": {"worlds": {"arms": 6}},
+}
+
+
+def changed(spec, change):
+    if change.get("policies") == 1:
+        change = {"policies": spec.policies[:1]}
+    elif "policies" in change:
+        other = spec.policies[1].model_copy(update={"knobs": change["policies"]})
+        change = {"policies": [spec.policies[0], other]}
+    elif "worlds" in change:
+        knobs = spec.worlds[0].knobs | change["worlds"]
+        change = {"worlds": [spec.worlds[0].model_copy(update={"knobs": knobs})]}
+    return spec.model_copy(update=change)
+
+
+@pytest.mark.parametrize("words", CHANGES)
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_folder_refuses_another_spec_and_keeps_what_it_holds(
+    spec, tmp_path, words, resume, refusal
+):
     sweep.sweep(spec, tmp_path)
-    longer = spec.model_copy(update={"horizon": 61})
-    assert sweep.sweep(longer, tmp_path, resume=True) == 6
+    before = stamps(tmp_path), (tmp_path / "mine/spec.json").read_bytes()
+    message = refusal(sweep.sweep, changed(spec, CHANGES[words]), tmp_path, resume=resume)
+    assert words in message
+    assert "--out" in message
+    assert "--overwrite" in message
+    assert (stamps(tmp_path), (tmp_path / "mine/spec.json").read_bytes()) == before
+
+
+def test_overwrite_with_resume_keeps_the_runs_that_both_specs_have(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    before = stamps(tmp_path)
+    longer = changed(spec, {"policies": {"epsilon": 0.5}}).model_copy(update={"runs": 4})
+    assert sweep.sweep(longer, tmp_path, resume=True, overwrite=True) == 1 + 4
+    assert len(before & stamps(tmp_path)) == 3
+    assert columns(tmp_path).height == 2 * 4 * 60
+    assert results.read_specs(tmp_path) == [longer]
+
+
+def test_titles_and_notes_do_not_make_another_spec(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    titled = spec.model_copy(update={"title": "Mine", "note": "Better said."})
+    assert sweep.sweep(titled, tmp_path, resume=True) == 0
+    assert results.read_specs(tmp_path)[0].title == "Mine"
+
+
+def test_runs_of_another_setting_that_lie_there_are_not_replaced(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    results.write_spec(tmp_path, longer := spec.model_copy(update={"horizon": 61}))  # as 0.1 did
+    with pytest.raises(InputError, match="must hold runs of this spec alone, got 6"):
+        sweep.sweep(longer, tmp_path, resume=True)
+
+
+def test_a_broken_file_is_played_again(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    (tmp_path / "mine/traces/small/greedy/1.parquet").write_bytes(b"nothing")
+    assert sweep.sweep(spec, tmp_path, resume=True) == 1
+
+
+def test_results_are_of_one_setting_or_the_sentence_says_which_there_are(spec, tmp_path, refusal):
+    sweep.sweep(spec, tmp_path)
+    longer = spec.model_copy(update={"horizon": 61, "seed": 5})
+    job = jobs_of(longer)[0]
+    results.write_whole(results.trace_path(tmp_path, job), sweep.run_job(job).content)
+    message = refusal(results.load_results, tmp_path)
+    assert "mine/small/uniform" in message
+    assert (
+        "1 runs with horizon 61, first seed 5 and 2 runs with horizon 60, first seed 0" in message
+    )
+    other = tmp_path / "other"
+    sweep.sweep(longer, other)
+    assert columns(other).height == 2 * 3 * 61
 
 
 def test_a_half_written_file_is_never_left_behind(tmp_path, monkeypatch):

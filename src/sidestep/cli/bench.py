@@ -15,6 +15,7 @@ from rich.progress import Progress as Bar
 
 from sidestep.environments.warfarin import describe
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
+from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_whole
 from sidestep.experiments.spec import (
     PolicySpec,
@@ -36,14 +37,25 @@ HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of
 
 
 def reproduce(
-    names: list[str], *, data: Path | None, settings: Mapping[str, Any], jobs: int, out: Path
+    names: list[str],
+    *,
+    data: Path | None,
+    settings: Mapping[str, Any],
+    jobs: int,
+    out: Path,
+    overwrite: bool,
 ) -> None:
-    """Run shipped experiments, keeping what is done already."""
+    """Run shipped experiments, keeping what is done already; nothing runs where one is refused."""
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
+    specs = [with_table(spec, data) for spec in specs]
     for spec in specs:
-        _sweep(with_table(spec, data, out), out, _runner(jobs, ""), resume=True)
+        check_owner(out, spec, resume=True, overwrite=overwrite)
+    patients = [patients_of(spec) for spec in specs]
+    for spec, lines in zip(specs, patients, strict=True):
+        _say_patients(out / spec.name, lines)
+        _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
 
 
 def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
@@ -85,29 +97,44 @@ def _among(entry: PolicySpec, kept: set[str]) -> PolicySpec:
     return entry.model_copy(update={"worlds": [name for name in entry.worlds if name in kept]})
 
 
-def with_table(spec: Spec, data: Path | None, out: Path) -> Spec:
+def with_table(spec: Spec, data: Path | None) -> Spec:
     """An experiment with its Warfarin worlds on the user's table, or on the look-alike without one."""
-    patients = [world for world in spec.worlds if world.world == "warfarin"]
-    if not patients:
-        return spec
-    told = [describe(data, world.knobs["preset"], world.knobs["scale"]) for world in patients]
-    lines = list(dict.fromkeys(one.summary() for one in told))
-    _say("\n\n".join(lines))
-    fragment = "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines)
-    write_whole(out / spec.name / EXTRA, fragment.encode())
     if data is None:
         return spec
     path = {"path": str(data.resolve())}
     worlds = [
-        world.model_copy(update={"knobs": world.knobs | path}) if world in patients else world
+        world.model_copy(update={"knobs": world.knobs | path}) if _is_warfarin(world) else world
         for world in spec.worlds
     ]
     return spec.model_copy(update={"worlds": worlds})
 
 
-def run_spec(path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool) -> None:
+def _is_warfarin(world: WorldSpec) -> bool:
+    return world.world == "warfarin"
+
+
+def patients_of(spec: Spec) -> list[str]:
+    """Which patients the Warfarin worlds of an experiment are made of, a text for each kind."""
+    found = [world.knobs for world in spec.worlds if _is_warfarin(world)]
+    texts = [describe(knobs.get("path"), knobs["preset"], knobs["scale"]) for knobs in found]
+    return list(dict.fromkeys(description.summary() for description in texts))
+
+
+def _say_patients(home: Path, lines: list[str]) -> None:
+    """On the terminal, and beside the spec for the report."""
+    if lines:
+        _say("\n\n".join(lines))
+        fragment = "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines)
+        write_whole(home / EXTRA, fragment.encode())
+
+
+def run_spec(
+    path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool, overwrite: bool
+) -> None:
     """Run an experiment from a file."""
-    _sweep(read_spec(path), out, _runner(jobs, scheduler), resume=resume)
+    spec = read_spec(path)
+    check_owner(out, spec, resume=resume, overwrite=overwrite)
+    _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
 
 
 def finish(folder: Path, *, as_json: bool) -> None:
@@ -133,11 +160,11 @@ def _runner(jobs: int, scheduler: str) -> Runner:
     return Processes(jobs) if jobs > 1 else Serial()
 
 
-def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool) -> None:
+def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> None:
     _say(f"{spec.name}: checking and, the first time, compiling")
     check_jobs(spec, compile_first=not isinstance(runner, Dask))
     with _watcher(spec.name) as watch:
-        sweep(spec, out, runner, resume=resume, watch=watch)
+        sweep(spec, out, runner, resume=resume, overwrite=overwrite, watch=watch)
 
 
 @contextmanager

@@ -23,6 +23,9 @@ app = typer.Typer(
 
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace runs of another spec or setting in --out.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
@@ -70,6 +73,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Three runs of 200 rounds: a look.")
     ] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the paper's experiments and leave a report.
@@ -82,7 +86,9 @@ def reproduce(
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
-    bench.reproduce(wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out)
+    bench.reproduce(
+        wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
+    )
     bench.finish(out, as_json=as_json)
 
 
@@ -92,6 +98,7 @@ def run(
     jobs: Jobs = 0,
     scheduler: Annotated[str, typer.Option(help="A Dask scheduler, tcp://HOST:PORT.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Keep finished runs.")] = False,
+    overwrite: Overwrite = False,
     out: Out = Path("out"),
     as_json: AsJson = False,
 ) -> None:
@@ -102,7 +109,14 @@ def run(
     from sidestep.cli import bench
 
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    bench.run_spec(spec, out=out, jobs=jobs or _cores(), scheduler=scheduler, resume=resume)
+    bench.run_spec(
+        spec,
+        out=out,
+        jobs=jobs or _cores(),
+        scheduler=scheduler,
+        resume=resume,
+        overwrite=overwrite,
+    )
     bench.finish(out, as_json=as_json)
 
 

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,13 +13,8 @@ from sidestep.environments.catalog import from_config as world_from_config
 from sidestep.environments.sources import compiled_source
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
-from sidestep.experiments.results import (
-    is_finished,
-    to_parquet,
-    trace_path,
-    write_spec,
-    write_whole,
-)
+from sidestep.experiments.ownership import claim
+from sidestep.experiments.results import to_parquet, trace_path, write_whole
 from sidestep.experiments.simulate import simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.policies.base import CompiledPolicy
@@ -122,29 +117,21 @@ def sweep(
     runner: Runner | None = None,
     *,
     resume: bool = False,
+    overwrite: bool = False,
     watch: Watcher | None = None,
 ) -> int:
-    """Run what is not done yet, and keep every result as it comes; returns the number of runs played."""
-    jobs = jobs_of(spec)
-    todo = [job for job in jobs if not (resume and is_finished(folder, job))]
-    if not resume:
-        _refuse_to_overwrite(folder, jobs)
-    write_spec(folder, spec)
-    start, rounds, done = time.perf_counter(), 0, len(jobs) - len(todo)
+    """Run what is not done yet, and keep every result as it comes; returns the number of runs played.
+
+    What `resume` keeps and `overwrite` removes: see `claim`.
+    """
+    todo = claim(folder, spec, resume=resume, overwrite=overwrite)
+    jobs = len(jobs_of(spec))
+    start, rounds, done = time.perf_counter(), 0, jobs - len(todo)
     for finished in (runner or Serial()).run(run_job, todo):
         write_whole(trace_path(folder, finished.job), finished.content)
         done += 1
         rounds += finished.job.horizon
         if watch:
             seconds = time.perf_counter() - start
-            watch(Progress(done, len(jobs), rounds, seconds, finished.job.id))
+            watch(Progress(done, jobs, rounds, seconds, finished.job.id))
     return len(todo)
-
-
-def _refuse_to_overwrite(folder: Path, jobs: Sequence[Job]) -> None:
-    there = sum(trace_path(folder, job).exists() for job in jobs)
-    if there:
-        raise InputError(
-            f"{folder} already holds {there} runs of this experiment: add --resume to keep them, or "
-            "choose another --out"
-        )
