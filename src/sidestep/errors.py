@@ -5,6 +5,7 @@ SidestepError                 everything that we raise on purpose
 |   `-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
 |-- CoreSetError              CORE-SET reached its cap; says why it cannot end
 |-- ResultsError              results cannot be written
+|-- FailedRunsError           some runs of a sweep broke off; the others are kept
 `-- ExecutorError             there is nobody to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
@@ -29,6 +30,10 @@ class CoreSetError(SidestepError):
 
 class ResultsError(SidestepError):
     """Results cannot be written; what was finished is kept."""
+
+
+class FailedRunsError(SidestepError):
+    """Some runs of a sweep broke off; the others are kept."""
 
 
 class ExecutorError(SidestepError):

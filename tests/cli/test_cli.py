@@ -117,6 +117,41 @@ def test_a_wrong_request_gets_a_sentence_and_exit_code_2(arguments, code, words,
     assert "Traceback" not in done.stderr
 
 
+OWN = """
+class Breaks:
+    def __init__(self, problem):
+        self.problem = problem
+
+    def init(self):
+        return None
+
+    def ask(self, state, actions, rng):
+        raise RuntimeError("no idea")
+
+    def tell(self, state, query, feedback):
+        return None
+"""
+
+
+def test_runs_that_fail_are_named_the_others_kept_and_the_exit_code_is_1(spec, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    own = '\n[[policies]]\nid = "own"\npolicy = "own:Breaks"\n'
+    spec.write_text(SPEC + own)
+    done = sidestep("run", spec, "--jobs", 1, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1
+    assert (
+        "mine: world small, policy own, run 1: RuntimeError: no idea (own.py, line " in done.stderr
+    )
+    assert "2 runs failed; the others are kept" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "uniform" in done.stdout
+    assert (tmp_path / "out" / "report.html").exists()
+    spec.write_text(SPEC.partition("[[policies]]")[0].replace('"greedy"', '""') + own)
+    alone = sidestep("run", spec, "--jobs", 1, "--out", "alone", cwd=tmp_path)
+    assert alone.returncode == 1
+    assert "2 runs failed" in alone.stderr
+
+
 @pytest.mark.full
 def test_an_unreachable_scheduler_gets_a_sentence_and_exit_code_1(spec, tmp_path):
     done = sidestep("run", spec, "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "out")

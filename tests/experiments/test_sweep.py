@@ -7,14 +7,18 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import numpy as np
 import polars
 import pytest
 
+from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
 from sidestep.experiments import results, sweep
 from sidestep.experiments.executors import Dask, Mapped, Processes, Serial
 from sidestep.experiments.spec import jobs_of, parse_spec
+from sidestep.policies.base import Decision
 
 SPEC = """
 name = "mine"
@@ -87,7 +91,7 @@ def test_a_resumed_sweep_repeats_nothing_and_loses_nothing(spec, tmp_path):
         sweep.sweep(spec, tmp_path, Breaks())
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
     assert len(kept) == 4
-    assert sweep.sweep(spec, tmp_path, resume=True) == 2
+    assert sweep.sweep(spec, tmp_path, resume=True).played == 2
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
     whole = tmp_path / "whole"
     sweep.sweep(spec, whole)
@@ -99,7 +103,7 @@ def test_without_resume_finished_runs_are_not_overwritten(spec, tmp_path):
     with pytest.raises(InputError, match="got 6 runs of this spec: add --resume"):
         sweep.sweep(spec, tmp_path)
     before = stamps(tmp_path)
-    assert sweep.sweep(spec, tmp_path, overwrite=True) == 6
+    assert sweep.sweep(spec, tmp_path, overwrite=True).played == 6
     assert not before & stamps(tmp_path)
 
 
@@ -148,7 +152,7 @@ def test_overwrite_with_resume_keeps_the_runs_that_both_specs_have(spec, tmp_pat
     sweep.sweep(spec, tmp_path)
     before = stamps(tmp_path)
     longer = changed(spec, {"policies": {"epsilon": 0.5}}).model_copy(update={"runs": 4})
-    assert sweep.sweep(longer, tmp_path, resume=True, overwrite=True) == 1 + 4
+    assert sweep.sweep(longer, tmp_path, resume=True, overwrite=True).played == 1 + 4
     assert len(before & stamps(tmp_path)) == 3
     assert columns(tmp_path).height == 2 * 4 * 60
     assert results.read_specs(tmp_path) == [longer]
@@ -157,7 +161,7 @@ def test_overwrite_with_resume_keeps_the_runs_that_both_specs_have(spec, tmp_pat
 def test_titles_and_notes_do_not_make_another_spec(spec, tmp_path):
     sweep.sweep(spec, tmp_path)
     titled = spec.model_copy(update={"title": "Mine", "note": "Better said."})
-    assert sweep.sweep(titled, tmp_path, resume=True) == 0
+    assert sweep.sweep(titled, tmp_path, resume=True).played == 0
     assert results.read_specs(tmp_path)[0].title == "Mine"
 
 
@@ -171,7 +175,7 @@ def test_runs_of_another_setting_that_lie_there_are_not_replaced(spec, tmp_path)
 def test_a_broken_file_is_played_again(spec, tmp_path):
     sweep.sweep(spec, tmp_path)
     (tmp_path / "mine/traces/small/greedy/1.parquet").write_bytes(b"nothing")
-    assert sweep.sweep(spec, tmp_path, resume=True) == 1
+    assert sweep.sweep(spec, tmp_path, resume=True).played == 1
 
 
 def test_results_are_of_one_setting_or_the_sentence_says_which_there_are(spec, tmp_path, refusal):
@@ -245,6 +249,65 @@ def test_a_policy_of_ones_own_is_named_by_module_and_class(tmp_path):
     missing = parse_spec(SPEC.replace('"uniform"\n\n', '"no.such:Thing"\n\n'), "o.toml")
     with pytest.raises(InputError, match="cannot be imported"):
         sweep.check_jobs(missing, compile_first=False)
+
+
+def test_every_wrong_entry_of_a_spec_is_named_at_once(refusal):
+    wrong = SPEC.replace('"epsilon-greedy"', '"epsilon-gredy"') + OWN % "{ bad = 1, width = 2 }"
+    message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"), compile_first=False)
+    assert "small/greedy: policy must be one of" in message
+    assert "small/own: TypeError" in message
+    assert "unexpected keyword argument 'width'" in message
+
+
+class Trying:
+    """A policy of somebody's that breaks down in its way."""
+
+    def __init__(self, problem, bad):
+        self.problem, self.bad = problem, bad
+
+    def init(self):
+        return 0
+
+    def ask(self, state, actions, rng):
+        decision = Decision(Query(actions.vectors[0], 0), "play", arm=0)
+        if state < 7:
+            return decision
+        if self.bad == "raises":
+            raise KeyError("lost")
+        phase = replace(decision, phase="thinking")
+        action = replace(decision, query=Query(np.full(3, np.nan), 0))
+        return {"is silent": None, "names no phase": phase, "plays NaN": action}[self.bad]
+
+    def tell(self, state, query, feedback):
+        return state + 1
+
+
+OWN = """
+[[policies]]
+id = "own"
+policy = "test_sweep:Trying"
+knobs = %s
+"""
+
+BREAKDOWNS = {
+    "raises": "KeyError: 'lost' (test_sweep.py, line ",
+    "is silent": "ask must return a Decision, got None",
+    "names no phase": "phase of a Decision must be one of",
+    "plays NaN": "action must be finite numbers",
+}
+
+
+@pytest.mark.parametrize("bad", BREAKDOWNS)
+def test_a_policy_that_breaks_down_is_named_and_the_others_go_on(bad, tmp_path):
+    spec = parse_spec(SPEC + OWN % f'{{ bad = "{bad}" }}', "own.toml")
+    swept = sweep.sweep(spec, tmp_path)
+    assert swept.played == 9
+    assert [failed.job.id for failed in swept.failed] == [f"small/own/{run}" for run in range(3)]
+    reason = swept.failed[1].reason
+    assert reason.startswith(f"mine: world small, policy own, run 1: {BREAKDOWNS[bad]}")
+    assert "\n" not in reason
+    assert set(columns(tmp_path)["policy"]) == {"uniform", "greedy"}
+    assert len(sweep.sweep(spec, tmp_path, resume=True).failed) == 3
 
 
 def test_results_of_another_format_are_refused_with_a_sentence(spec, tmp_path):

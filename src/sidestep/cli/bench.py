@@ -4,7 +4,7 @@ import html
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from sidestep.environments.warfarin import describe
+from sidestep.errors import FailedRunsError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_whole
@@ -25,13 +26,14 @@ from sidestep.experiments.spec import (
     read_spec,
     shipped_specs,
 )
-from sidestep.experiments.sweep import Progress, Watcher, check_jobs, sweep
+from sidestep.experiments.sweep import Failed, Progress, Watcher, check_jobs, sweep
 from sidestep.policies.catalog import look_up
 
 console = Console(stderr=True)
 
 
 EXTRA = "extra.html"  # what a report shows at the top of an experiment, beside its spec
+SHOWN = 10  # failed runs that are named
 KEPT = 20  # rounds of a run that was cut short, at least
 HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of rounds
 
@@ -44,7 +46,7 @@ def reproduce(
     jobs: int,
     out: Path,
     overwrite: bool,
-) -> None:
+) -> list[Failed]:
     """Run shipped experiments, keeping what is done already; nothing runs where one is refused."""
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
@@ -53,9 +55,11 @@ def reproduce(
     for spec in specs:
         check_owner(out, spec, resume=True, overwrite=overwrite)
     patients = [patients_of(spec) for spec in specs]
+    failed = []
     for spec, lines in zip(specs, patients, strict=True):
         _say_patients(out / spec.name, lines)
-        _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
+        failed += _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
+    return failed
 
 
 def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
@@ -130,15 +134,27 @@ def _say_patients(home: Path, lines: list[str]) -> None:
 
 def run_spec(
     path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool, overwrite: bool
-) -> None:
-    """Run an experiment from a file."""
+) -> list[Failed]:
+    """Run an experiment from a file; returns the runs that failed."""
     spec = read_spec(path)
     check_owner(out, spec, resume=resume, overwrite=overwrite)
-    _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
+    return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
 
 
-def finish(folder: Path, *, as_json: bool) -> None:
-    """Build the report and print what came out."""
+def finish(folder: Path, *, as_json: bool, failed: Sequence[Failed] = ()) -> None:
+    """Build the report and print what came out; raise at the end where runs failed."""
+    if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
+        _report(folder, as_json=as_json)
+    if failed:
+        for run in failed[:SHOWN]:
+            _say(run.reason)
+        more = f", {len(failed) - SHOWN} more than shown" if len(failed) > SHOWN else ""
+        raise FailedRunsError(
+            f"{len(failed)} runs failed{more}; the others are kept, and --resume plays these again"
+        )
+
+
+def _report(folder: Path, *, as_json: bool) -> None:
     from sidestep.experiments import report  # noqa: PLC0415  (matplotlib, after the last round)
 
     extras = {
@@ -160,11 +176,12 @@ def _runner(jobs: int, scheduler: str) -> Runner:
     return Processes(jobs) if jobs > 1 else Serial()
 
 
-def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> None:
+def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> list[Failed]:
     _say(f"{spec.name}: checking and, the first time, compiling")
     check_jobs(spec, compile_first=not isinstance(runner, Dask))
     with _watcher(spec.name) as watch:
-        sweep(spec, out, runner, resume=resume, overwrite=overwrite, watch=watch)
+        swept = sweep(spec, out, runner, resume=resume, overwrite=overwrite, watch=watch)
+    return swept.failed
 
 
 @contextmanager

@@ -86,10 +86,10 @@ def reproduce(
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
-    bench.reproduce(
+    failed = bench.reproduce(
         wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
     )
-    bench.finish(out, as_json=as_json)
+    bench.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -109,7 +109,7 @@ def run(
     from sidestep.cli import bench
 
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    bench.run_spec(
+    failed = bench.run_spec(
         spec,
         out=out,
         jobs=jobs or _cores(),
@@ -117,7 +117,7 @@ def run(
         resume=resume,
         overwrite=overwrite,
     )
-    bench.finish(out, as_json=as_json)
+    bench.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
