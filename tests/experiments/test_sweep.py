@@ -1,12 +1,10 @@
 """Sweeps: finished runs are kept, never repeated, and the same wherever they are played."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +14,7 @@ import pytest
 from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
 from sidestep.experiments import results, sweep
-from sidestep.experiments.executors import Dask, Mapped, Processes, Serial
+from sidestep.experiments.executors import Dask, Processes, Serial
 from sidestep.experiments.spec import jobs_of, parse_spec
 from sidestep.policies.base import Decision
 
@@ -66,15 +64,13 @@ def test_results_are_one_frame_with_everything_named(spec, tmp_path):
 
 
 @pytest.mark.full
-def test_one_process_two_processes_and_threads_give_identical_columns(spec, tmp_path):
+def test_one_process_and_two_give_identical_columns(spec, tmp_path):
     sweep.check_jobs(spec, compile_first=True)
-    runners = {"one": Serial(), "two": Processes(2), "threads": Mapped(ThreadPoolExecutor(2))}
     frames = {}
-    for name, runner in runners.items():
+    for name, runner in {"one": Serial(), "two": Processes(2)}.items():
         sweep.sweep(spec, tmp_path / name, runner)
         frames[name] = columns(tmp_path / name)
     assert frames["one"].equals(frames["two"], null_equal=True)
-    assert frames["one"].equals(frames["threads"], null_equal=True)
 
 
 def test_a_resumed_sweep_repeats_nothing_and_loses_nothing(spec, tmp_path):
@@ -327,26 +323,6 @@ def test_results_of_another_format_are_refused_with_a_sentence(spec, tmp_path):
     (tmp_path / "spec.json").write_text("{}")
     with pytest.raises(InputError, match="spec.json: must be a spec that sidestep wrote"):
         results.read_specs(tmp_path)
-
-
-def die_once(folder):
-    """Kill the process the first time it is called."""
-    mark = folder / "died"
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 7
-
-
-def die_always(_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.full
-def test_what_a_dead_process_had_in_hand_is_run_again(tmp_path):
-    assert list(Processes(2).run(die_once, [tmp_path] * 3)) == [7, 7, 7]
-    with pytest.raises(ExecutorError, match="worker processes died"):
-        list(Processes(1, tries=2).run(die_always, [1]))
 
 
 def test_a_scheduler_that_is_not_there_gets_a_sentence(spec, tmp_path):

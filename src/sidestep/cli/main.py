@@ -1,7 +1,9 @@
 """The command line. Commands load what they need when they run, so that --help is quick."""
 
 import json
+import multiprocessing
 import os
+import signal
 import sys
 import warnings
 from functools import cache
@@ -205,8 +207,22 @@ def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> No
         print(f"{'':<{width}}  {knobs or '(no knobs)'}")
 
 
+def _interrupt(*_: Any) -> NoReturn:
+    """The first Ctrl-C: leave, keeping what is finished."""
+    signal.signal(signal.SIGINT, _leave_at_once)
+    raise KeyboardInterrupt
+
+
+def _leave_at_once(*_: Any) -> NoReturn:
+    """The second one: leave, without a word."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(INTERRUPTED)
+
+
 def main() -> None:
     """The `sidestep` command: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
+    signal.signal(signal.SIGINT, _interrupt)
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
     try:
         sys.exit(app(standalone_mode=False))
@@ -232,6 +248,7 @@ def main() -> None:
 
 
 def _say_interrupted(kept: str = "finished runs are kept, --resume goes on") -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving already
     print(f"sidestep: interrupted; {kept}", file=sys.stderr)
     sys.exit(INTERRUPTED)
 
