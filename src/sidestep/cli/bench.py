@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from sidestep.environments.warfarin import describe
-from sidestep.errors import FailedRunsError
+from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_whole
@@ -51,6 +51,10 @@ def reproduce(
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
+    if data is not None and not any(map(_has_patients, specs)):
+        raise InputError(
+            f"--data must go with an experiment on patients, warfarin or panel, got {', '.join(names)}"
+        )
     specs = [with_table(spec, data) for spec in specs]
     for spec in specs:
         check_owner(out, spec, resume=True, overwrite=overwrite)
@@ -115,6 +119,10 @@ def with_table(spec: Spec, data: Path | None) -> Spec:
 
 def _is_warfarin(world: WorldSpec) -> bool:
     return world.world == "warfarin"
+
+
+def _has_patients(spec: Spec) -> bool:
+    return any(map(_is_warfarin, spec.worlds))
 
 
 def patients_of(spec: Spec) -> list[str]:

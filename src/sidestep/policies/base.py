@@ -31,7 +31,13 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked_actions
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_choice, check_integer, check_positive, check_probability
+from sidestep.core.checks import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_probability,
+    check_rng,
+)
 from sidestep.core.compiled import step
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
@@ -143,6 +149,7 @@ class CompiledPolicy:
     ) -> Decision:
         """What to play and what to measure; `pending` was asked and not yet answered."""
         actions = self.admitted(actions)
+        check_rng(rng)
         self.check(state, actions)
         evidence = self._expected(state.evidence, pending)
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
