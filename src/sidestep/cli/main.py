@@ -74,16 +74,16 @@ def reproduce(
 
     Example: sidestep reproduce all --jobs 2 --out out
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
     settings = {"runs": runs, "horizon": horizon, "seed": seed}
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
-    failed = bench.reproduce(
+    failed = lab.reproduce(
         wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
     )
-    bench.finish(out, as_json=as_json, failed=failed)
+    lab.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -100,10 +100,10 @@ def run(
 
     Example: sidestep run mine.toml --jobs 2 --resume
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    failed = bench.run_spec(
+    failed = lab.run_spec(
         spec,
         out=out,
         jobs=jobs or _cores(),
@@ -111,7 +111,7 @@ def run(
         resume=resume,
         overwrite=overwrite,
     )
-    bench.finish(out, as_json=as_json, failed=failed)
+    lab.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -122,9 +122,9 @@ def report(
 
     Example: sidestep report out
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
-    bench.finish(folder, as_json=as_json)
+    lab.finish(folder, as_json=as_json)
 
 
 @app.command()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sidestep.cli.bench import patients_of, shortened, with_table
+from sidestep.cli.lab import patients_of, shortened, with_table
 from sidestep.cli.main import app
 from sidestep.errors import InputError
 from sidestep.experiments import report
