@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from sidestep.core.lookup import look_up
 from sidestep.environments.warfarin import describe
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
@@ -27,7 +28,6 @@ from sidestep.experiments.spec import (
     shipped_specs,
 )
 from sidestep.experiments.sweep import Failed, Progress, Watcher, check_jobs, sweep
-from sidestep.policies.catalog import look_up
 
 console = Console(stderr=True)
 
