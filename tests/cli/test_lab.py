@@ -6,9 +6,9 @@ import pytest
 
 from sidestep.cli.main import app
 from sidestep.errors import InputError
-from sidestep.experiments import report
+from sidestep.experiments.page import report
+from sidestep.experiments.pictures.sheets import Rendered
 from sidestep.experiments.results import load_results
-from sidestep.experiments.sheets import Rendered
 from sidestep.experiments.spec import jobs_of, parse_spec, shipped_specs
 from sidestep.experiments.variants import shortened
 

@@ -88,7 +88,7 @@ def finish(folder: Path, *, as_json: bool, failed: Sequence[Failed] = ()) -> Non
 
 
 def _report(folder: Path, *, as_json: bool) -> None:
-    from sidestep.experiments import report  # noqa: PLC0415  (matplotlib, after the last round)
+    from sidestep.experiments.page import report  # noqa: PLC0415  (matplotlib, after the last round)
 
     extras = {
         file.parent.name: file.read_text(encoding="utf-8") for file in folder.glob(f"*/{EXTRA}")

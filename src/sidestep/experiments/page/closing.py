@@ -5,11 +5,20 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 
-from sidestep.experiments.bounds import FORMS, Pairs, upper_rows
-from sidestep.experiments.page import folded, items, number, picture, section, slope, table, text
+from sidestep.experiments.numbers.bounds import FORMS, Pairs, upper_rows
+from sidestep.experiments.numbers.summary import Summary, World
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import (
+    folded,
+    items,
+    number,
+    picture,
+    section,
+    slope,
+    table,
+    text,
+)
 from sidestep.experiments.spec import Spec, parse_spec, shipped_specs
-from sidestep.experiments.summary import Summary, World
-from sidestep.experiments.traces import Row
 
 NEWLINE = "\n"
 UPPER = (

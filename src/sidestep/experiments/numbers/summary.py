@@ -22,10 +22,18 @@ from scipy.special import stdtrit
 
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
-from sidestep.experiments.effects import Told, measure
+from sidestep.experiments.numbers.effects import Told, measure
+from sidestep.experiments.numbers.traces import (
+    NAN,
+    Row,
+    Run,
+    exponent,
+    facts_of,
+    read_run,
+    uniform_cost,
+)
 from sidestep.experiments.results import read_specs
 from sidestep.experiments.spec import Job, PolicySpec, Spec, WorldSpec, jobs_of
-from sidestep.experiments.traces import NAN, Row, Run, exponent, facts_of, read_run, uniform_cost
 from sidestep.policies.base import PHASES
 
 POINTS = 200  # of a curve at most

@@ -5,11 +5,11 @@ import polars
 import pytest
 from made_up import HORIZON, spec_of, write
 
-from sidestep.experiments import panel, report
-from sidestep.experiments.sheets import Rendered
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.numbers.traces import exponent
+from sidestep.experiments.page import panel, report
+from sidestep.experiments.pictures.sheets import Rendered
 from sidestep.experiments.spec import jobs_of
-from sidestep.experiments.summary import summarise
-from sidestep.experiments.traces import exponent
 
 T = np.arange(1, HORIZON + 1)
 WORLDS = (

@@ -11,14 +11,15 @@ from typing import Any
 import polars
 
 from sidestep.errors import InputError
-from sidestep.experiments import bounds, closing, panel, sections
 from sidestep.experiments.executors import Runner, Serial
-from sidestep.experiments.figures import render
-from sidestep.experiments.page import folded, items, page, picture, section, slope, table, text
+from sidestep.experiments.numbers import bounds
+from sidestep.experiments.numbers.summary import Summary, World, summarise
+from sidestep.experiments.page import closing, panel, sections
+from sidestep.experiments.page.page import folded, items, page, picture, section, slope, table, text
+from sidestep.experiments.pictures.figures import render
+from sidestep.experiments.pictures.sheets import Drawing, Panel, Style, styles_of
 from sidestep.experiments.results import read_specs, write_whole
-from sidestep.experiments.sheets import Drawing, Panel, Style, styles_of
 from sidestep.experiments.spec import Spec
-from sidestep.experiments.summary import Summary, World, summarise
 
 KINDS = ("regret", "growth", "phases", "finals", "queries", "widths")
 MAIN_TABLE = "policies.csv"

@@ -12,10 +12,10 @@ from made_up import HORIZON, PROBLEM, spec_of, trace_of, write
 from sidestep.core import theory
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
-from sidestep.experiments import report
-from sidestep.experiments.bounds import pairs_of, upper_rows
-from sidestep.experiments.sheets import Rendered
-from sidestep.experiments.summary import summarise
+from sidestep.experiments.numbers.bounds import pairs_of, upper_rows
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.page import report
+from sidestep.experiments.pictures.sheets import Rendered
 
 pytestmark = pytest.mark.full  # make test runs them, make check does not
 

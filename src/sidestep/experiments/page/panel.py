@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sidestep.experiments.page import UNKNOWN, interval, number, share, slope
+from sidestep.experiments.numbers.summary import NEAR, STUCK
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import UNKNOWN, interval, number, share, slope
 from sidestep.experiments.spec import Spec, WorldSpec
-from sidestep.experiments.summary import NEAR, STUCK
-from sidestep.experiments.traces import Row
 
 CAPTION = "Mean final regret relative to the lowest of that world (share of linear runs, exponent)."
 FIGURE = (

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from sidestep.core.arrays import FloatArray
-from sidestep.experiments.sheets import (
+from sidestep.experiments.numbers.summary import NEAR, STUCK, Series
+from sidestep.experiments.pictures.sheets import (
     GREY,
     SETTINGS,
     Drawing,
@@ -26,7 +27,6 @@ from sidestep.experiments.sheets import (
     png_of,
     svg_of,
 )
-from sidestep.experiments.summary import NEAR, STUCK, Series
 
 FILLS = {  # apart in grey as well
     "core-set": "#333333",

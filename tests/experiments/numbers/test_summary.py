@@ -8,10 +8,10 @@ from scipy import stats
 
 from sidestep.errors import InputError
 from sidestep.experiments import results
-from sidestep.experiments.effects import told_of
+from sidestep.experiments.numbers.effects import told_of
+from sidestep.experiments.numbers.summary import estimate, summarise
+from sidestep.experiments.numbers.traces import exponent
 from sidestep.experiments.spec import jobs_of
-from sidestep.experiments.summary import estimate, summarise
-from sidestep.experiments.traces import exponent
 
 T = np.arange(1, HORIZON + 1)
 

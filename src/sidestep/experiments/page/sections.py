@@ -5,7 +5,9 @@ from typing import Any
 
 import polars
 
-from sidestep.experiments.page import (
+from sidestep.experiments.numbers.summary import Summary, World
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import (
     folded,
     interval,
     items,
@@ -17,8 +19,6 @@ from sidestep.experiments.page import (
     text,
 )
 from sidestep.experiments.spec import Spec
-from sidestep.experiments.summary import Summary, World
-from sidestep.experiments.traces import Row
 
 CAPTIONS = {
     "regret": "Cumulative pseudo-regret: mean over the runs, and mean ± 1 sd as a band.",

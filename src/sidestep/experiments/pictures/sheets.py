@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from PIL import Image
 
-from sidestep.core.arrays import FloatArray
-from sidestep.experiments.summary import Series
+from sidestep.experiments.numbers.bounds import Line
+from sidestep.experiments.numbers.summary import Series
 
 COLOURS = (
     "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7",
@@ -58,14 +58,6 @@ class Panel(NamedTuple):
 
     title: str
     series: Sequence[Series]
-
-
-class Line(NamedTuple):
-    """A law beside the measurements: a bound over the horizon."""
-
-    label: str
-    x: FloatArray
-    y: FloatArray
 
 
 class Drawing(NamedTuple):

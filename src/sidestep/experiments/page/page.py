@@ -15,7 +15,7 @@ Cells = Sequence[Mapping[str, Any]]
 
 def page(title: str, body: str) -> str:
     """The whole page."""
-    template = resources.files("sidestep.experiments").joinpath("page.html").read_text("utf-8")
+    template = resources.files("sidestep.experiments.page").joinpath("page.html").read_text("utf-8")
     return Template(template).substitute(title=html.escape(title), body=body)
 
 

@@ -13,15 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core import theory
+from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem
-from sidestep.experiments.effects import told_of
-from sidestep.experiments.sheets import Line
-from sidestep.experiments.summary import Series, World
-from sidestep.experiments.traces import NAN, Row
+from sidestep.experiments.numbers.effects import told_of
+from sidestep.experiments.numbers.summary import Series, World
+from sidestep.experiments.numbers.traces import NAN, Row
 
 FORMS = ("main", "appendix", "corrected")
 PLAYER = "protected-linucb"
 PAIR = "lower-bound"  # ids of worlds that come in pairs start so
+
+
+class Line(NamedTuple):
+    """A bound over the rounds or the horizon, to draw beside what was measured."""
+
+    label: str
+    x: FloatArray
+    y: FloatArray
 
 
 class Setting(NamedTuple):

@@ -15,7 +15,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.coreset import best_subset
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
-from sidestep.experiments.traces import NAN, Row, Run
+from sidestep.experiments.numbers.traces import NAN, Row, Run
 
 LAST = 0.1  # share of the rounds that the effects are of
 REACHED = 1e-9  # share of the largest eigenvalue below which a direction was not measured
