@@ -19,7 +19,7 @@ from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_whole
 from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
-from sidestep.experiments.sweep import Failed, Progress, Watcher, check_jobs, sweep
+from sidestep.experiments.sweep import Failed, OnProgress, Progress, check_jobs, sweep
 from sidestep.experiments.variants import has_patients, patients_of, shortened, with_table
 
 console = Console(stderr=True)
@@ -93,7 +93,7 @@ def _report(folder: Path, *, as_json: bool) -> None:
     extras = {
         file.parent.name: file.read_text(encoding="utf-8") for file in folder.glob(f"*/{EXTRA}")
     }
-    page = report.build(folder, extras, watch=_every_two_seconds())
+    page = report.build(folder, extras, on_progress=_every_two_seconds())
     rows = report.table_rows(folder)
     if as_json:
         print(json.dumps(rows, indent=1, default=str))
@@ -112,13 +112,15 @@ def _runner(jobs: int, scheduler: str) -> Runner:
 def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> list[Failed]:
     _say(f"{spec.name}: checking and, the first time, compiling")
     check_jobs(spec, compile_first=not isinstance(runner, Dask))
-    with _watcher(spec.name) as watch:
-        swept = sweep(spec, out, runner, resume=resume, overwrite=overwrite, watch=watch)
+    with _progress_bar(spec.name) as on_progress:
+        swept = sweep(
+            spec, out, runner, resume=resume, overwrite=overwrite, on_progress=on_progress
+        )
     return swept.failed
 
 
 @contextmanager
-def _watcher(name: str) -> Iterator[Watcher]:
+def _progress_bar(name: str) -> Iterator[OnProgress]:
     """A bar on a terminal, a line now and then in a pipe."""
     if not console.is_terminal:
         yield _plain(name)
@@ -133,35 +135,35 @@ def _watcher(name: str) -> Iterator[Watcher]:
     with Bar(*columns, console=console) as bar:
         task = bar.add_task(name, total=None, speed="")
 
-        def watch(progress: Progress) -> None:
+        def on_progress(progress: Progress) -> None:
             speed = f"{progress.rounds / max(progress.seconds, 1e-9):,.0f} rounds/s"
             bar.update(task, completed=progress.done, total=progress.jobs, speed=speed)
 
-        yield watch
+        yield on_progress
 
 
-def _plain(name: str) -> Watcher:
+def _plain(name: str) -> OnProgress:
     last = [time.perf_counter()]
 
-    def watch(progress: Progress) -> None:
+    def on_progress(progress: Progress) -> None:
         now = time.perf_counter()
         if progress.done == progress.jobs or now - last[0] > 10:
             last[0] = now
             speed = progress.rounds / max(progress.seconds, 1e-9)
             _say(f"{name}: {progress.done}/{progress.jobs} runs, {speed:,.0f} rounds/s")
 
-    return watch
+    return on_progress
 
 
 def _every_two_seconds() -> Callable[[str], None]:
     last = [time.perf_counter()]
 
-    def watch(words: str) -> None:
+    def on_progress(words: str) -> None:
         if time.perf_counter() - last[0] > 2:
             last[0] = time.perf_counter()
             _say(words)
 
-    return watch
+    return on_progress
 
 
 def _say(text: str) -> None:

@@ -151,7 +151,7 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
         differ = [key for key in settings[0] if any(s[key] != settings[0][key] for s in settings)]
         if differ:
             words = [", ".join(f"{key} {setting[key]}" for key in differ) for setting in settings]
-            counts = [f"{words.count(one)} runs with {one}" for one in dict.fromkeys(words)]
+            counts = [f"{words.count(w)} runs with {w}" for w in dict.fromkeys(words)]
             raise InputError(
                 f"{folder}: must hold one setting of {name}, got {' and '.join(counts)}; "
                 "keep them in folders of their own"

@@ -222,7 +222,7 @@ def test_effects_are_those_of_the_true_vectors_where_there_is_no_noise(tmp_path)
     assert found["target"] == pytest.approx(THETA[0, 1])
     assert found["protected 1"] == pytest.approx(0.0, abs=1e-9)
     assert found["reward"] == pytest.approx(0.8)  # theta_perp = (0, 0.8)
-    assert told.worlds[0].told.eigenvalue == pytest.approx(1.0)
+    assert told.worlds[0].facts.eigenvalue == pytest.approx(1.0)
 
 
 def test_an_effect_that_nobody_measured_is_unknown(tmp_path):

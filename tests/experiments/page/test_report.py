@@ -161,7 +161,7 @@ def test_watchers_hear_of_every_figure_and_another_runner_may_draw(tmp_path, ske
             return map(work, reversed(jobs))
 
     heard = []
-    report.build(tmp_path, watch=heard.append, runner=Backwards())
+    report.build(tmp_path, on_progress=heard.append, runner=Backwards())
     assert len(heard) == len(report.KINDS) + 1
     assert heard[0].startswith("report: 1/6 figures, made-up-world-widths")
 

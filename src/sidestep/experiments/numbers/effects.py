@@ -21,7 +21,7 @@ LAST = 0.1  # share of the rounds that the effects are of
 REACHED = 1e-9  # share of the largest eigenvalue below which a direction was not measured
 
 
-class Told(NamedTuple):
+class TraceFacts(NamedTuple):
     """What the traces of a world tell beside its regret."""
 
     problem: Problem | None  # as its players were told it
@@ -62,7 +62,7 @@ def _number(node: ast.expr) -> Any:
         return None
 
 
-def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[Told, list[Row]]:
+def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[TraceFacts, list[Row]]:
     """What the runs of all policies on one world tell, and the effects of every policy."""
     everything = [run for group in runs.values() for run in group]
     problem = next((told for run in everything if (told := told_of(run.notes["policy"])[0])), None)
@@ -72,14 +72,14 @@ def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[Told, list[Row]]:
         for number in {run.job.run for run in everything}
     }
     size = problem.subspace_dim if problem else None
-    values = [_eigenvalue(one, size) for one in fits.values()]
+    values = [_eigenvalue(vectors, size) for vectors in fits.values()]
     rows, errors = [], []
     for policy, group in runs.items():
         found = [effects_of(run, fits[run.job.run], size) for run in group]
         rows += _rows(policy, np.array([effect for effect, _ in found]))
         errors += [error for _, error in found]
     error = float(np.sqrt(np.mean(np.square(errors))))
-    return Told(problem, on_ball, float(np.median(values)), error), rows
+    return TraceFacts(problem, on_ball, float(np.median(values)), error), rows
 
 
 def fit(runs: Sequence[Run]) -> Fit:

@@ -6,10 +6,10 @@ import platform
 from collections.abc import Mapping, Sequence
 
 from sidestep.experiments.numbers.bounds import FORMS, Pairs, upper_rows
-from sidestep.experiments.numbers.summary import Summary, World
+from sidestep.experiments.numbers.summary import Summary, WorldSummary
 from sidestep.experiments.numbers.traces import Row
 from sidestep.experiments.page.page import (
-    folded,
+    details,
     items,
     number,
     picture,
@@ -51,7 +51,9 @@ PROMISES = (
 )
 
 
-def theory(worlds: Sequence[World], pairs: Sequence[Pairs], pictures: Mapping[str, bytes]) -> str:
+def theory(
+    worlds: Sequence[WorldSummary], pairs: Sequence[Pairs], pictures: Mapping[str, bytes]
+) -> str:
     """Measured regret beside each bound."""
     lines = [_bound_line(world, row) for world in worlds for row in upper_rows(world)]
     drawn = "".join(
@@ -66,7 +68,7 @@ def theory(worlds: Sequence[World], pairs: Sequence[Pairs], pictures: Mapping[st
     return section(2, "theory", "Beside the bounds", nothing, *parts)
 
 
-def _bound_line(world: World, row: Row) -> Row:
+def _bound_line(world: WorldSummary, row: Row) -> Row:
     return {
         "world": f"{world.experiment}: {world.spec.title or world.spec.id}",
         "policy": row["policy"],
@@ -85,8 +87,8 @@ def _pair(pair: Pairs, png: bytes) -> str:
     for row in pair.rows():
         line = lines.setdefault(row["policy"], {"policy": row["policy"]})
         line[f"T={row['horizon']}"] = row["larger"]
-    for one in pair.series():
-        lines[one.label]["exponent"] = slope(one.slope)
+    for series in pair.series():
+        lines[series.label]["exponent"] = slope(series.slope)
     bounds = {row["horizon"]: row for row in pair.rows()}
     for form in ("printed", "corrected"):
         line = {f"T={horizon}": row.get(form) for horizon, row in bounds.items()}
@@ -128,7 +130,7 @@ def repeat(summary: Summary) -> str:
         (spec.name, spec.model_dump_json(indent=1, exclude_defaults=True)) for spec in summary.specs
     ]
     specs = [
-        folded(f"Settings of {name}", f"<pre>{text(knobs)}</pre>\n") for name, knobs in settings
+        details(f"Settings of {name}", f"<pre>{text(knobs)}</pre>\n") for name, knobs in settings
     ]
     title = "Machine, versions, seeds; how to repeat"
     return section(2, "repeat", title, items(lines), shell, *specs)

@@ -108,6 +108,6 @@ def items(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>\n" if lines else ""
 
 
-def folded(title: str, content: str) -> str:
+def details(title: str, content: str) -> str:
     """What only some readers want to see."""
     return f"<details><summary>{text(title)}</summary>\n{content}</details>\n" if content else ""

@@ -13,9 +13,18 @@ import polars
 from sidestep.errors import InputError
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.numbers import bounds
-from sidestep.experiments.numbers.summary import Summary, World, summarise
+from sidestep.experiments.numbers.summary import Summary, WorldSummary, summarise
 from sidestep.experiments.page import closing, panel, sections
-from sidestep.experiments.page.page import folded, items, page, picture, section, slope, table, text
+from sidestep.experiments.page.page import (
+    details,
+    items,
+    page,
+    picture,
+    section,
+    slope,
+    table,
+    text,
+)
 from sidestep.experiments.pictures.figures import render
 from sidestep.experiments.pictures.sheets import Drawing, Panel, Style, styles_of
 from sidestep.experiments.results import read_specs, write_whole
@@ -29,12 +38,12 @@ def build(
     folder: Path | str,
     extras: Mapping[str, str] | None = None,
     *,
-    watch: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     runner: Runner | None = None,
 ) -> Path:
     """Write figures, tables and report.html into a results folder; returns the page.
 
-    `extras` are HTML fragments by name of experiment, put at its top. `watch` is told how far it is;
+    `extras` are HTML fragments by name of experiment, put at its top. `on_progress` hears how far it is;
     `runner` draws the figures elsewhere, for instance in processes.
     """
     folder = Path(folder)
@@ -46,19 +55,19 @@ def build(
         write_whole(folder / "figures" / f"{done.name}.png", done.png)
         write_whole(folder / "figures" / f"{done.name}.svg", done.svg)
         pictures[done.name] = done.png
-        if watch:
-            watch(f"report: {len(pictures)}/{len(plan)} figures, {done.name}")
+        if on_progress:
+            on_progress(f"report: {len(pictures)}/{len(plan)} figures, {done.name}")
     _write_tables(folder, summary, pairs)
     content = _page(summary, pairs, pictures, extras or {})
     write_whole(folder / "report.html", content.encode())
-    if watch:
-        watch(f"report: {folder / 'report.html'}")
+    if on_progress:
+        on_progress(f"report: {folder / 'report.html'}")
     return folder / "report.html"
 
 
-def groups_of(worlds: Sequence[World], experiment: str) -> dict[str, list[World]]:
+def groups_of(worlds: Sequence[WorldSummary], experiment: str) -> dict[str, list[WorldSummary]]:
     """The worlds of an experiment by figure: one each, or all of a group."""
-    groups: dict[str, list[World]] = {}
+    groups: dict[str, list[WorldSummary]] = {}
     for world in worlds:
         if world.experiment == experiment:
             groups.setdefault(world.spec.group or world.spec.id, []).append(world)
@@ -89,7 +98,7 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
     for world in summary.worlds:
         lines = bounds.laws(world)
         if lines:
-            players = [one for one in world.series if one.policy == "protected-linucb"]
+            players = [series for series in world.series if series.policy == "protected-linucb"]
             panels = [Panel(world.spec.title or world.spec.id, players)]
             name = f"bound-{world.experiment}-{world.spec.id}"
             plan.append(Drawing(name, "growth", panels, _used(styles, panels), lines))
@@ -105,7 +114,7 @@ def _has_panel(summary: Summary, spec: Spec) -> bool:
 
 
 def _used(styles: Mapping[str, Style], panels: Sequence[Panel]) -> dict[str, Style]:
-    there = {one.entry for panel in panels for one in panel.series}
+    there = {series.entry for panel in panels for series in panel.series}
     return {entry: style for entry, style in styles.items() if entry in there}
 
 
@@ -171,7 +180,7 @@ def _contents(summary: Summary) -> str:
 def _experiment(
     spec: Spec,
     summary: Summary,
-    groups: Mapping[str, list[World]],
+    groups: Mapping[str, list[WorldSummary]],
     pictures: Mapping[str, bytes],
     extra: str,
 ) -> str:
@@ -187,7 +196,7 @@ def _experiment(
         extra,
         "" if spec.panel else sections.failure_figure(worlds, pictures),
         _side_by_side(spec, summary, worlds, pictures),
-        folded("Policies and knobs", table(sections.policies(spec))),
+        details("Policies and knobs", table(sections.policies(spec))),
     ]  # fmt: skip
     for group, members in groups.items():
         name = f"{spec.name}-{group}"
@@ -199,7 +208,7 @@ def _experiment(
 
 
 def _side_by_side(
-    spec: Spec, summary: Summary, worlds: Sequence[World], pictures: Mapping[str, bytes]
+    spec: Spec, summary: Summary, worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]
 ) -> str:
     """All worlds of an experiment in one table; for a panel relative to the best, with a figure."""
     if not spec.panel:

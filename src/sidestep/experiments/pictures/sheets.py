@@ -153,11 +153,11 @@ def lines_sheet(
 def _names(panels: Sequence[Panel]) -> dict[str, tuple[Series, str]]:
     """Every policy and its name; a grid may be tuned otherwise in another panel."""
     found: dict[str, tuple[Series, str]] = {}
-    for one in (one for panel in panels for one in panel.series):
-        first, name = found.setdefault(one.entry, (one, one.label))
-        if one.label != first.label:
+    for series in (series for panel in panels for series in panel.series):
+        first, name = found.setdefault(series.entry, (series, series.label))
+        if series.label != first.label:
             name = f"{first.label.partition(' (')[0]} (tuned in every panel)"
-        found[one.entry] = first, name
+        found[series.entry] = first, name
     return found
 
 
@@ -177,7 +177,7 @@ def bars_sheet(drawing: Drawing, label: str, below: float) -> tuple[Figure, list
     longest = max(len(panel.series) for panel in drawing.panels)
     figure, axes = _sheet(len(drawing.panels), 0.36 * longest + 0.1, 1.75, below)
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        names = [textwrap.fill(one.label, 24) for one in panel.series]
+        names = [textwrap.fill(series.label, 24) for series in panel.series]
         axis.set_yticks(range(len(names)), names)
         axis.set_ylim(len(names) - 0.4, -0.6)
         axis.tick_params(axis="y", length=0)
