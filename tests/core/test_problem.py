@@ -6,15 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sidestep.core.problem import (
-    Problem,
-    Query,
-    checked_feedback,
-    checked_query,
-    positive,
-    probability,
-    whole,
-)
+from sidestep.core.checks import check_integer, check_positive, check_probability
+from sidestep.core.problem import Problem, Query, checked_feedback, checked_query
 
 HUGE = 10**400  # an integer that no float can hold
 NOT_WHOLE = (1.0, True, np.True_, "2", None, 2.5, float("nan"), np.array(2))
@@ -159,21 +152,23 @@ def test_the_refusal_names_what_came(refusal):
 
 @pytest.mark.parametrize("value", named((*NOT_A_NUMBER, *NOT_FINITE, 0, -0.1)))
 def test_rho_is_positive_and_finite(refusal, value):
-    assert refusal(positive, "rho", value).startswith("rho must be positive and finite, got ")
+    assert refusal(check_positive, "rho", value).startswith("rho must be positive and finite, got ")
 
 
 @pytest.mark.parametrize("value", named((*NOT_A_NUMBER, *NOT_FINITE, 0, 1, 0.0, 1.0, -0.1, 1.1)))
 def test_delta_lies_strictly_between_zero_and_one(refusal, value):
-    assert "delta must lie strictly between 0 and 1, got " in refusal(probability, "delta", value)
+    assert "delta must lie strictly between 0 and 1, got " in refusal(
+        check_probability, "delta", value
+    )
 
 
 def test_numbers_inside_their_range_are_let_in():
-    positive("rho", 1e-300)
-    positive("rho", np.float32(2.0))
-    positive("rho", 3)
-    probability("delta", 1e-300)
-    probability("delta", 1 - 1e-16)
-    whole("size", 0, low=0, high=0)
+    check_positive("rho", 1e-300)
+    check_positive("rho", np.float32(2.0))
+    check_positive("rho", 3)
+    check_probability("delta", 1e-300)
+    check_probability("delta", 1 - 1e-16)
+    check_integer("size", 0, low=0, high=0)
 
 
 # Queries

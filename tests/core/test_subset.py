@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import kernel
-from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.subset import best_subset, search_subset
 from sidestep.errors import InputError
 

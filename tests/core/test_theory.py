@@ -9,6 +9,7 @@ import pytest
 
 from sidestep.core import theory
 from sidestep.core.actions import UnitBall
+from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import RADII, Confidence, radius, width
 from sidestep.core.coreset import (
     CERTIFIED,
@@ -20,7 +21,7 @@ from sidestep.core.coreset import (
     stopping_size,
 )
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.problem import FloatArray, Problem
+from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 from sidestep.policies.protected_linucb import ProtectedLinUCB
 

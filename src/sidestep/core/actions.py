@@ -5,7 +5,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sidestep.core.problem import SLACK, FloatArray, IntArray, Problem, as_numbers
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import SLACK, as_numbers
+from sidestep.core.problem import Problem
 from sidestep.core.solids import SOLIDS, Solid, UnitBall
 from sidestep.errors import InputError
 

@@ -16,10 +16,10 @@ import math
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.compiled import kernel
 from sidestep.core.dual import dual_bound, dual_starts, eigen, pair_starts, whitener
 from sidestep.core.geometry import add, apply, dot, project_off, unit
-from sidestep.core.problem import FloatArray
 
 DEPENDENT = 1e-13  # a row whose part off the others is relatively shorter adds no direction
 FEASIBLE = 1e-12  # violation of a constraint at unit scale that counts as rounding

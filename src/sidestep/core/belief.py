@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.compiled import kernel
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
@@ -32,7 +33,6 @@ from sidestep.core.geometry import (
     scaled,
     solve_cholesky,
 )
-from sidestep.core.problem import FloatArray
 from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import BALL, Body, farthest
 

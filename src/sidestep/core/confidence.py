@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.estimator import Evidence
 from sidestep.core.geometry import copied, quadratic
-from sidestep.core.problem import FloatArray, IntArray
 
 PRINTED, LOGDET = 0, 1
 RADII = {"printed": PRINTED, "logdet": LOGDET}

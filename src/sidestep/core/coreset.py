@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Ellipsoids
 from sidestep.core.estimator import Evidence
 from sidestep.core.geometry import dot, total
-from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.subset import Subset, best_subset, search_subset
 
 __all__ = ["CoreSetRule", "Subset", "best_subset", "error_bound", "is_check", "settle"]

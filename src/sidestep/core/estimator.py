@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.geometry import (
     apply_into,
@@ -31,7 +32,6 @@ from sidestep.core.geometry import (
     inverse_into,
     solve_cholesky,
 )
-from sidestep.core.problem import FloatArray, IntArray
 
 REFACTOR = 128
 PER_VECTOR = -2  # evidence[:PER_VECTOR] is the arrays with a row for every vector

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.estimator import REFACTOR, Evidence
 from sidestep.core.geometry import apply_into, copied, dot, lowest_argmax
 from sidestep.core.passes import along_arm, grow, scores, shrink
-from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.quadratics import both_forms
 
 PRECISION, COVARIANCE = 0, 1  # which quadratic form of an arm is kept: |a|_V^2 or |a|_{V^-1}^2

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import bare, kernel
-from sidestep.core.problem import TARGET, FloatArray, IntArray
+from sidestep.core.problem import TARGET
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
 DEPENDENT = 1e-12  # share of a vector that is left off the others, below which it adds no direction

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.belief import Belief, most_telling, most_telling_arm, variance
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, radius
@@ -23,7 +24,6 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu, arm_of
 from sidestep.core.geometry import apply, copied, dot, lowest_argmax
 from sidestep.core.passes import scores
-from sidestep.core.problem import FloatArray
 from sidestep.core.quadratics import both_forms
 from sidestep.core.sensitivity import Frame, frame, gradient
 

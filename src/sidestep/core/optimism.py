@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import COVARIANCE, PRECISION, Forms, Menu, fill
 from sidestep.core.geometry import add, copied, dot
-from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.sensitivity import first_order_values
 from sidestep.core.surrogates import BLOCK, along_action, off_one, off_two, project, turns
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.compiled import bare, over_arms
-from sidestep.core.problem import FloatArray
 
 EIGHT = 8  # columns in one pass
 WRITTEN = 8  # up to which d a quadratic form is written out

@@ -6,16 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import SLACK, as_numbers, check_integer, check_positive, is_finite, shown
 from sidestep.errors import InputError
 
-FloatArray = NDArray[np.floating[Any]]
-IntArray = NDArray[np.integer[Any]]
-
 TARGET = 0  # index of theta_0; protected vectors are 1..L
-
-SLACK = 1e-9  # relative slack when a length is compared with its bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +35,22 @@ class Problem:
     feedback_bound: float = field(init=False, repr=False, compare=False)  # what tell accepts
 
     def __post_init__(self) -> None:
-        whole("dim", self.dim, low=1)
-        whole("n_protected", self.n_protected, low=0)
+        check_integer("dim", self.dim, low=1)
+        check_integer("n_protected", self.n_protected, low=0)
         if self.subspace_dim is not None:
             limit = min(self.n_protected, self.dim)
             low = 0 if self.n_protected == 0 else 1
-            whole("subspace_dim", self.subspace_dim, low=low, high=limit)
+            check_integer("subspace_dim", self.subspace_dim, low=low, high=limit)
         elif self.n_protected == 0:
             object.__setattr__(self, "subspace_dim", 0)
         if self.noise_scale is not None:
             self._spread("noise_scale", self.noise_scale, allow_zero=True)
         self._spread("costs", self.costs, allow_zero=False)
         for name in ("norm_bound", "action_bound"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
         for name in ("eigenvalue", "resolution"):
             if getattr(self, name) is not None:
-                positive(name, getattr(self, name))
+                check_positive(name, getattr(self, name))
         noise = float(max(self.noise)) if self.noise_scale is not None else 0.0
         bound = 1e6 * (self.norm_bound * self.action_bound + noise)
         object.__setattr__(self, "feedback_bound", float(bound))
@@ -102,33 +98,6 @@ def per_vector(value: float | Sequence[float], count: int) -> FloatArray:
     return np.broadcast_to(np.asarray(value, dtype=float), (count,)).copy()
 
 
-def whole(name: str, value: int, *, low: int, high: int | None = None) -> None:
-    """Raise unless value is an integer in low..high."""
-    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not integral or value < low or (high is not None and value > high):
-        expected = f"be an integer >= {low}" if high is None else f"lie in {low}..{high}"
-        raise InputError(f"{name} must {expected}, got {shown(value)}")
-
-
-def positive(name: str, value: float) -> None:
-    """Raise unless value is a finite number above zero."""
-    if not is_finite(value) or value <= 0:
-        raise InputError(f"{name} must be positive and finite, got {shown(value)}")
-
-
-def probability(name: str, value: float) -> None:
-    """Raise unless value lies strictly between 0 and 1."""
-    if not is_finite(value) or not 0 < value < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
-
-
-def one_of(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise unless the knob has one of its words."""
-    if value not in choices:
-        words = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} must be one of {words}, got {value!r}")
-
-
 def checked_query(problem: Problem, query: Query) -> Query:
     """The query as float arrays, or one sentence that says what is wrong with it."""
     return Query(*checked_parts(problem, query))
@@ -146,7 +115,7 @@ def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
         raise InputError(
             f"action must have length at most {problem.action_bound:g}, got {length:.12g}"
         )
-    whole("index", query.index, low=0, high=problem.n_protected)
+    check_integer("index", query.index, low=0, high=problem.n_protected)
     return action, int(query.index)
 
 
@@ -162,29 +131,3 @@ def checked_feedback(problem: Problem, value: object) -> float:
     if abs(number) > problem.feedback_bound:
         raise InputError(f"feedback must lie within +-{problem.feedback_bound:g}, got {value!r}")
     return number
-
-
-def as_numbers(name: str, value: object) -> FloatArray:
-    """A copy of the value as an array of floats, or one sentence where it is none."""
-    try:
-        return np.array(value, dtype=float, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} must be an array of numbers, got {shown(value)}") from error
-
-
-def is_finite(value: object) -> bool:
-    """Whether value is a number, and one that a float can hold; a bool is none."""
-    number = isinstance(value, (int, float, np.integer, np.floating))
-    try:
-        return number and not isinstance(value, bool) and math.isfinite(value)  # type: ignore[arg-type]
-    except OverflowError:
-        return False
-
-
-def shown(value: object) -> str:
-    """What came, as a message repeats it: cut where it is long."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # Python writes out no integer of more than 4300 digits
-        return "an integer of thousands of digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."

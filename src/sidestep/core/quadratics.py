@@ -5,9 +5,9 @@ Arms are innermost, as in passes.py.
 
 from typing import Any
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.compiled import bare, folded, over_arms
 from sidestep.core.passes import scores
-from sidestep.core.problem import FloatArray
 
 WRITTEN = 8  # up to which d a quadratic form is written out
 CHUNK = 1024  # arms worked on at a time in tiles, so that they stay in the second cache

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.belief import Belief
-from sidestep.core.problem import FloatArray
 
 PASSES = 12  # of the alternating fit
 

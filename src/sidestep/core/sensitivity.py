@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, Ellipsoids, ellipsoids
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import copied, dot, project_off, quadratic
-from sidestep.core.problem import FloatArray, IntArray
 
 
 class Frame(NamedTuple):

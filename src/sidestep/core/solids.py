@@ -12,9 +12,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import SLACK, as_numbers, check_integer, is_finite, shown
 from sidestep.core.compiled import kernel
 from sidestep.core.geometry import apply, dot, lowest_argmax, scaled
-from sidestep.core.problem import SLACK, FloatArray, as_numbers, is_finite, shown, whole
 from sidestep.errors import InputError
 
 BALL, BOX, ELLIPSOID, SIMPLEX = 0, 1, 2, 3
@@ -36,7 +37,7 @@ class UnitBall:
     dim: int  # d
 
     def __post_init__(self) -> None:
-        whole("dim", self.dim, low=1)
+        check_integer("dim", self.dim, low=1)
 
     @property
     def longest(self) -> float:
@@ -145,7 +146,7 @@ class Simplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        whole("dim", self.dim, low=1)
+        check_integer("dim", self.dim, low=1)
         if not is_finite(self.total) or self.total <= 0:
             raise InputError(f"total must be positive and finite, got {shown(self.total)}")
 

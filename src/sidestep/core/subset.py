@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_integer
 from sidestep.core.compiled import kernel
-from sidestep.core.problem import FloatArray, IntArray, whole
 from sidestep.errors import InputError
 
 TIE = 1e-12  # eigenvalues this close, relatively, are equal: the lowest rows win
@@ -36,7 +37,7 @@ class Subset(NamedTuple):
 def best_subset(vectors: FloatArray, size: int, max_nodes: int = MAX_NODES) -> Subset:
     """The `size` rows of vectors (L, d) with the largest lambda_min; of no rows at all it is 0."""
     table = np.array(vectors, dtype=np.float64, order="C")  # a writable copy: compiled only once
-    whole("size", size, low=0, high=len(table))
+    check_integer("size", size, low=0, high=len(table))
     if not np.isfinite(table).all():
         raise InputError("vectors must be finite numbers, got NaN or infinity")
     return Subset(*search_subset(table, size, max_nodes))

@@ -6,9 +6,9 @@ that keeps nothing, more by elimination over blocks of arms.
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import bare, kernel, over_arms
 from sidestep.core.geometry import DEPENDENT
-from sidestep.core.problem import FloatArray, IntArray
 
 BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
 

@@ -22,7 +22,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sidestep.core.problem import SLACK, FloatArray, Problem, one_of, positive, probability, whole
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import (
+    SLACK,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_probability,
+)
+from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 
 Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array
@@ -40,9 +48,9 @@ def radius(
     Print writes M for the bound on actions as well; here it is the problem's own (B7). In dimension
     1 the cited theorem asks for 2 log(1/delta) where print has d of them: "corrected" has it.
     """
-    positive("rho", rho)
-    probability("delta", delta)
-    one_of("form", form, ("printed", "corrected"))
+    check_positive("rho", rho)
+    check_probability("delta", delta)
+    check_choice("form", form, ("printed", "corrected"))
     samples = _amounts("count", count, allow_zero=True)
     d, R, M = problem.dim, _noise(problem), problem.norm_bound
     weight = d if form == "printed" else max(d, 2)
@@ -67,9 +75,9 @@ def regret_bound(
     forms have no choice. Where no subspace_dim is told, "all" takes the largest s there can be.
     Without protected vectors there is `oful_bound`.
     """
-    one_of("form", form, ("main", "appendix", "corrected", "all"))
-    one_of("coreset", coreset, ("certified", "printed"))
-    probability("delta", delta)
+    check_choice("form", form, ("main", "appendix", "corrected", "all"))
+    check_choice("coreset", coreset, ("certified", "printed"))
+    check_probability("delta", delta)
     T, s = _amounts("horizon", horizon), _subspace_dim(problem, eigenvalue, unknown=form == "all")
     _on_the_ball(problem)
     d, L, M = problem.dim, problem.n_protected, problem.norm_bound
@@ -101,8 +109,8 @@ def coreset_rounds(
     "certified" is the first check n with sqrt(lambda_min) >= (c+1) e_n: wherever all estimates are
     within e_n of the truth, the best set reads at least sqrt(lambda_min) - e_n >= c e_n and is taken.
     """
-    probability("delta", delta)
-    one_of("form", form, ("printed", "certified"))
+    check_probability("delta", delta)
+    check_choice("form", form, ("printed", "certified"))
     s = _subspace_dim(problem, eigenvalue)
     d, L, R, M = problem.dim, problem.n_protected, _noise(problem, 1), problem.norm_bound
     if form == "certified":
@@ -124,7 +132,7 @@ def oful_bound(
     The L that the remark prints inside the logarithm is the cited paper's bound on actions (B6); we
     print it as it stands, and 1 where L = 0. "corrected" is the proof of the appendix with s = 0.
     """
-    one_of("form", form, ("printed", "corrected"))
+    check_choice("form", form, ("printed", "corrected"))
     T = _amounts("horizon", horizon)
     beta = radius(problem, T, rho, delta, form=form) ** 2
     d, L = problem.dim, max(problem.n_protected, 1)
@@ -142,9 +150,9 @@ def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "print
     least 0.78 alpha, the divergence D is at most T (2.5 alpha^2)^2 / (2 R^2) = 3.125, and the third
     arm is on offer in a third of the rounds but for a chance of exp(-T/18). Elsewhere it is 0.
     """
-    one_of("form", form, ("printed", "corrected"))
+    check_choice("form", form, ("printed", "corrected"))
     if np.ndim(noise_scale) or noise_scale != 0:
-        positive("noise_scale", noise_scale)
+        check_positive("noise_scale", noise_scale)
     T = _amounts("horizon", horizon)
     if form == "printed":
         return _plain(np.where(T >= 256, math.exp(-21) / 16 * T**0.75, 0.0))
@@ -199,8 +207,8 @@ def _tail(m: int, x: float) -> float:
 
 def _subspace_dim(problem: Problem, eigenvalue: float, *, unknown: bool = False) -> int:
     """The rank s, once it and lambda_min are sound: the least of s eigenvalues is at most M^2."""
-    whole("n_protected", problem.n_protected, low=1)
-    positive("eigenvalue", eigenvalue)
+    check_integer("n_protected", problem.n_protected, low=1)
+    check_positive("eigenvalue", eigenvalue)
     if eigenvalue > problem.norm_bound**2 * (1 + SLACK):
         raise InputError(
             f"eigenvalue must be at most norm_bound^2 = {problem.norm_bound**2:g}, "

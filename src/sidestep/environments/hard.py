@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from sidestep.core.actions import Arms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_integer, check_positive
 from sidestep.core.geometry import orthonormal, project_off
-from sidestep.core.problem import FloatArray, positive, whole
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import Menus
 from sidestep.errors import InputError
@@ -46,12 +47,12 @@ def lower_bound(
     sqrt(R) T^(-1/4), which keeps the two instances as hard to tell apart at any noise (errata, C4).
     The paper's constants want alpha <= 1/4; the order of the arms needs alpha < pi/5 only.
     """
-    whole("horizon", horizon, low=1)
-    whole("which", which, low=1, high=2)
+    check_integer("horizon", horizon, low=1)
+    check_integer("which", which, low=1, high=2)
     if alpha is None:
-        positive("noise_scale", noise_scale)
+        check_positive("noise_scale", noise_scale)
         alpha = (math.sqrt(noise_scale) if corrected else 1.0) * horizon**-0.25
-    positive("alpha", alpha)
+    check_positive("alpha", alpha)
     if alpha >= WIDEST:
         raise InputError(
             f"alpha must lie below pi/5 = {WIDEST:.4f}, where u(pi - 3 alpha) stops being the best "
@@ -81,7 +82,7 @@ def blind_spot_family(seed: int = 0, noise_scale: float = 0.1) -> Instance:
     circle in the plane of e_1 and e_2; the bad arm is e_3. Draws are repeated until `is_blind_spot`:
     about one in thirty is kept. `blind_spot` itself would be.
     """
-    whole("seed", seed, low=0)
+    check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)
     while True:
         theta = rng.standard_normal((2, 3))

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import SLACK
 from sidestep.core.compiled import bare, kernel
 from sidestep.core.geometry import dot, largest, orthonormal, project_off
 from sidestep.core.passes import scores
-from sidestep.core.problem import SLACK, FloatArray, Problem, Query, checked_query
+from sidestep.core.problem import Problem, Query, checked_query
 from sidestep.core.solids import SOLIDS, Body, farthest
 from sidestep.environments.sources import ActionSource, FreshArms, Menus, arm_sets
 from sidestep.errors import InputError

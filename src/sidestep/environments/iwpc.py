@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sidestep.core.problem import FloatArray
+from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
 
 STATINS = (

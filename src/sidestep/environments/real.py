@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 
 from sidestep.core.actions import Arms
-from sidestep.core.problem import FloatArray, probability
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_probability
 from sidestep.environments.instance import Instance
 from sidestep.errors import InputError
 
@@ -33,7 +34,7 @@ def diabetes(noise_scale: float = 0.1, threshold: float = 0.1) -> Instance:
 
     Nothing is claimed about patients: age is no therapy. It is a geometry that occurs.
     """
-    probability("threshold", threshold)
+    check_probability("threshold", threshold)
     table, progression = _load()
     arms = _features(_standard(table[:, :COVARIATES]))
     arms /= np.linalg.norm(arms, axis=1, keepdims=True)

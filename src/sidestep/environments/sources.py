@@ -8,8 +8,9 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_integer
 from sidestep.core.compiled import kernel, whole_run
-from sidestep.core.problem import FloatArray, IntArray, whole
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
 
@@ -22,8 +23,8 @@ class FreshArms:
     dim: int  # d
 
     def __post_init__(self) -> None:
-        whole("count", self.count, low=1)
-        whole("dim", self.dim, low=1)
+        check_integer("count", self.count, low=1)
+        check_integer("dim", self.dim, low=1)
 
     @property
     def longest(self) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Arms, UnitBall
-from sidestep.core.problem import whole
+from sidestep.core.checks import check_integer
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import ActionSource, FreshArms
 from sidestep.errors import InputError
@@ -29,10 +29,10 @@ def synthetic(
     `arms` is a number of fresh unit vectors every round, "fixed:1000" (so many unit vectors, drawn once
     from the seed), "ball" (the unit ball), or any action source. The vectors do not depend on it.
     """
-    whole("dim", dim, low=1)
-    whole("n_protected", n_protected, low=0)
-    whole("subspace_dim", subspace_dim, low=min(n_protected, 1), high=min(n_protected, dim))
-    whole("seed", seed, low=0)
+    check_integer("dim", dim, low=1)
+    check_integer("n_protected", n_protected, low=0)
+    check_integer("subspace_dim", subspace_dim, low=min(n_protected, 1), high=min(n_protected, dim))
+    check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)
     target = rng.standard_normal((1, dim))
     span = np.linalg.qr(rng.standard_normal((dim, subspace_dim)))[0].T

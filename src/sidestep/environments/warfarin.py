@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.actions import Arms, name_directions, unreached
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_integer
 from sidestep.core.geometry import orthonormal, project_off
-from sidestep.core.problem import FloatArray, whole
 from sidestep.environments.instance import Instance
 from sidestep.environments.iwpc import STATINS, Tally, read_records
 from sidestep.errors import UnreachedDirectionsWarning
@@ -239,7 +240,7 @@ def _drawn(seed: int, preset: str, scale: str, target: str) -> _World:
     """Arms and planted vectors of the look-alike."""
     drugs = look_up("preset", preset, PRESETS).drugs
     order = _outcome_order(target)
-    whole("seed", seed, low=0)
+    check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)
     dose = np.exp(rng.normal(*LOG_DOSE, RECORDS))
     taken = np.zeros((RECORDS, 1 + len(drugs)))

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.coreset import best_subset
-from sidestep.core.problem import FloatArray, Problem
+from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 from sidestep.experiments.traces import NAN, Row, Run
 

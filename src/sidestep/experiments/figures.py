@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
-from sidestep.core.problem import FloatArray
+from sidestep.core.arrays import FloatArray
 from sidestep.experiments.sheets import (
     GREY,
     SETTINGS,

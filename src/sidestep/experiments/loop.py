@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import folded, kernel, whole_run
 from sidestep.core.confidence import width
 from sidestep.core.estimator import Evidence, absorb, absorb_with, fade
 from sidestep.core.forms import Desk, Forms, Menu, empty_desk, follow
 from sidestep.core.geometry import copied, dot
-from sidestep.core.problem import FloatArray, IntArray
 from sidestep.core.solids import Body
 from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of
 from sidestep.environments.sources import DECK, FRESH, Source, draw_menu, unit_columns

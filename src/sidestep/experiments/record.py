@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.problem import FloatArray, IntArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.policies.base import PHASES
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from sidestep.core.actions import Actions, Arms
+from sidestep.core.checks import check_integer, check_probability
 from sidestep.core.confidence import width
-from sidestep.core.problem import Query, probability, whole
+from sidestep.core.problem import Query
 from sidestep.core.solids import SOLIDS
 from sidestep.environments.instance import Instance, not_a_coin
 from sidestep.environments.sources import (
@@ -50,7 +51,7 @@ class Executor(Protocol):
 
 def streams_of(seed: int) -> list[np.random.Generator]:
     """Chance for arms, noise and choice, apart."""
-    whole("seed", seed, low=0)
+    check_integer("seed", seed, low=0)
     return [default_rng(child) for child in SeedSequence(seed).spawn(3)]
 
 
@@ -68,9 +69,9 @@ def play(
     An answer comes `delay` rounds late, and with probability `lost` not at all: until then its query is
     pending, and after that it is given up.
     """
-    whole("delay", delay, low=0)
+    check_integer("delay", delay, low=0)
     if lost:
-        probability("lost", lost)
+        check_probability("lost", lost)
     arms, noise, choice = streams_of(seed)
     fate = default_rng(SeedSequence(seed, spawn_key=(3,)))
     state, waiting = policy.init(), deque[tuple[Query, float, bool]]()
@@ -100,8 +101,8 @@ def simulate(
     every=100 keeps each hundredth round, and the last; cumulative regret counts them all. A policy of
     this package runs compiled, another one step by step; `compiled` insists on one of the two.
     """
-    whole("horizon", horizon, low=1)
-    whole("every", every, low=1)
+    check_integer("horizon", horizon, low=1)
+    check_integer("every", every, low=1)
     told, true = policy.problem, instance.problem
     if (told.dim, told.n_protected) != (true.dim, true.n_protected):
         raise InputError(
@@ -237,7 +238,7 @@ def simulate_many(
     `instance_maker` is one instance for all, or a function of the seed. The executor is anything with
     `map`: threads, processes, a cluster; the traces are the same on each.
     """
-    whole("runs", runs, low=1)
+    check_integer("runs", runs, low=1)
     jobs = [_Job(policy, instance_maker, horizon, seed + run, every) for run in range(runs)]
     return list((executor.map if executor else map)(_run_job, jobs))
 

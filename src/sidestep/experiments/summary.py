@@ -20,7 +20,7 @@ import numpy as np
 import polars
 from scipy.special import stdtrit
 
-from sidestep.core.problem import FloatArray
+from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
 from sidestep.experiments.effects import Told, measure
 from sidestep.experiments.results import read_specs

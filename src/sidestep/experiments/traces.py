@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars
 
-from sidestep.core.problem import FloatArray
+from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
 from sidestep.experiments.results import read_notes, trace_path
 from sidestep.experiments.spec import Job

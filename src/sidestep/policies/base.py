@@ -24,25 +24,15 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, checked_actions
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_choice, check_integer, check_positive, check_probability
 from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot, scaled
 from sidestep.core.lock_in import Watch, locked_in
-from sidestep.core.problem import (
-    FloatArray,
-    IntArray,
-    Problem,
-    Query,
-    checked_feedback,
-    checked_parts,
-    checked_query,
-    one_of,
-    positive,
-    probability,
-    whole,
-)
+from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
 from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import decide_on_arms, decide_on_ball
@@ -253,8 +243,8 @@ def watched(
 
 def watch_for(lock_in: str, patience: int) -> Watch:
     """The lock-in monitor, from knobs that are checked here."""
-    one_of("lock_in", lock_in, ("warn", "explore"))
-    whole("patience", patience, low=2)
+    check_choice("lock_in", lock_in, ("warn", "explore"))
+    check_integer("patience", patience, low=2)
     return Watch(int(patience), lock_in == "explore")
 
 
@@ -331,11 +321,11 @@ def confidence_for(
     """
     told = needs_noise or problem.noise_scale is not None
     noise = problem.noise if told else np.full(problem.n_vectors, np.nan)
-    positive("rho", rho)
-    probability("delta", delta)
-    one_of("radius", radius, tuple(RADII))
+    check_positive("rho", rho)
+    check_probability("delta", delta)
+    check_choice("radius", radius, tuple(RADII))
     if memory is not None:
-        positive("memory", memory)
+        check_positive("memory", memory)
         if memory <= 1:
             raise InputError(f"memory must be more than 1 round, got {memory}")
     return Confidence(

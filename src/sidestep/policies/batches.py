@@ -16,7 +16,8 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.problem import Query, checked_feedback, checked_query, whole
+from sidestep.core.checks import check_integer
+from sidestep.core.problem import Query, checked_feedback, checked_query
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import Decision, Policy
 
@@ -32,7 +33,7 @@ def ask_batch(
     pending: Sequence[Query] = (),
 ) -> list[Decision]:
     """Several plays that are all made before the first of them is answered."""
-    whole("size", size, low=1)
+    check_integer("size", size, low=1)
     decisions: list[Decision] = []
     for _ in range(size):
         waiting = (*pending, *(decision.query for decision in decisions))
@@ -53,7 +54,7 @@ def ask_panel(
     The policy is asked again with that action alone on the menu; where it names a vector twice, it
     is asked with that answer pending too, until it names another.
     """
-    whole("size", size, low=1, high=policy.problem.n_vectors)
+    check_integer("size", size, low=1, high=policy.problem.n_vectors)
     first = policy.ask(state, actions, rng, pending)
     action = first.query.action
     panel, waiting = [first], [*pending, first.query]

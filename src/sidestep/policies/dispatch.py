@@ -12,9 +12,9 @@ from typing import Any
 
 from numba.extending import overload
 
+from sidestep.core.arrays import FloatArray
 from sidestep.core.compiled import kernel
 from sidestep.core.forms import Menu, empty_forms
-from sidestep.core.problem import FloatArray
 
 Kernel = Callable[..., Any]
 _KERNELS: dict[type, tuple[Kernel, Kernel]] = {}  # by type of the knobs: over arms, on a solid
@@ -53,7 +53,6 @@ def register(kind: type, on_arms: Kernel, on_ball: Kernel, *, allocates: bool = 
     the same type. numba also compares the arguments of selector and implementation, annotations
     included: so neither has any.
     """
-
     _KERNELS[kind] = on_arms, on_ball
 
     @overload(choose, jit_options={"_nrt": allocates})

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sidestep.core.checks import check_choice, check_positive
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.forms import PRECISION, arm_of, winner
 from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.lock_in import Watch
-from sidestep.core.problem import TARGET, Problem, one_of, positive
+from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import farthest
 from sidestep.policies.base import (
     EXPLORE,
@@ -100,8 +101,8 @@ class EpsilonGreedy(CompiledPolicy):
     draws_arms = True
 
     def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        one_of("explore_index", self.explore_index, ("all", "protected"))
+        check_positive("epsilon", self.epsilon)
+        check_choice("explore_index", self.explore_index, ("all", "protected"))
         rank = known_rank(self.problem, "EpsilonGreedy")
         confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)
         protected_only = self.explore_index == "protected"

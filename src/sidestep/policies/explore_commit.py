@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sidestep.core.checks import check_integer
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.forms import PRECISION, winner
 from sidestep.core.geometry import dot, plug_in, total
-from sidestep.core.problem import TARGET, Problem, whole
+from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import farthest
 from sidestep.policies.base import (
     EXPLORE,
@@ -72,7 +73,7 @@ class ExploreThenCommit(CompiledPolicy):
     draws_arms = True
 
     def __post_init__(self) -> None:
-        whole("rounds", self.rounds, low=1)
+        check_integer("rounds", self.rounds, low=1)
         rank = known_rank(self.problem, "ExploreThenCommit")
         confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)
         object.__setattr__(

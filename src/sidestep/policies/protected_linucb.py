@@ -8,7 +8,9 @@ import numpy as np
 
 from sidestep.core import coreset
 from sidestep.core.actions import Actions, Arms, name_directions, unreached
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
+from sidestep.core.checks import check_choice, check_integer, check_probability
 from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, widest
 from sidestep.core.coreset import CoreSetRule, best_rows, settle
@@ -22,7 +24,7 @@ from sidestep.core.optimism import (
     optimistic_values,
     surrogate_called,
 )
-from sidestep.core.problem import FloatArray, IntArray, Problem, one_of, probability, whole
+from sidestep.core.problem import Problem
 from sidestep.core.quadratics import both_forms
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import (
@@ -175,12 +177,12 @@ class ProtectedLinUCB(CompiledPolicy):
     knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        probability("delta", self.delta)
-        probability("gamma", self.gamma)
-        one_of("surrogate", self.surrogate, SURROGATES)
-        one_of("coreset", self.coreset, ("printed", "certified", "adaptive", "all", "lazy"))
-        one_of("design", self.design, ("basis", "arms"))
-        whole("max_core_set_rounds", self.max_core_set_rounds, low=1)
+        check_probability("delta", self.delta)
+        check_probability("gamma", self.gamma)
+        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_choice("coreset", self.coreset, ("printed", "certified", "adaptive", "all", "lazy"))
+        check_choice("design", self.design, ("basis", "arms"))
+        check_integer("max_core_set_rounds", self.max_core_set_rounds, low=1)
         # delta is split (B1): half for CORE-SET, half over L+1 sets; print spends it everywhere
         share = self.delta if self.literal else self.delta / (2 * self.problem.n_vectors)
         confidence = confidence_for(self.problem, rho=self.rho, delta=share, radius=self.radius)

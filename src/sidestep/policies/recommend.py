@@ -18,9 +18,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sidestep.core.actions import Actions, Arms
+from sidestep.core.arrays import FloatArray
 from sidestep.core.belief import Belief, Prior, draw, noise_levels, row_weights, settled, variance
+from sidestep.core.checks import check_probability
 from sidestep.core.compiled import kernel
-from sidestep.core.problem import FloatArray, Query, checked_query, probability
+from sidestep.core.problem import Query, checked_query
 from sidestep.core.rank import Spectrum, consistent_rank
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import farthest
@@ -115,7 +117,7 @@ def intervals(
 
 
 def _outlook(policy: Any, state: State, level: float) -> _Outlook:
-    probability("level", level)
+    check_probability("level", level)
     if not isinstance(policy, CompiledPolicy):
         raise InputError(f"recommend needs a policy of this package, got {type(policy).__name__}")
     held, freedom = _belief(policy, state)

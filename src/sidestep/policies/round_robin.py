@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.ball import optimistic_action
+from sidestep.core.checks import check_choice, check_positive, check_probability
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.coreset import best_rows
@@ -24,7 +25,7 @@ from sidestep.core.optimism import (
     optimistic_values,
     surrogate_called,
 )
-from sidestep.core.problem import TARGET, Problem, one_of, positive, probability
+from sidestep.core.problem import TARGET, Problem
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
@@ -123,10 +124,10 @@ class RoundRobinLinUCB(CompiledPolicy):
     knobs: RoundRobinKnobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        positive("exponent", self.exponent)
-        probability("delta", self.delta)
-        one_of("surrogate", self.surrogate, SURROGATES)
-        one_of("core_set", self.core_set, ("best", "all"))
+        check_positive("exponent", self.exponent)
+        check_probability("delta", self.delta)
+        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_choice("core_set", self.core_set, ("best", "all"))
         told = self.problem
         size = told.n_protected
         if self.core_set == "best":

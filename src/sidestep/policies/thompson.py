@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core import rank
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.belief import (
     Belief,
     Prior,
@@ -31,13 +32,14 @@ from sidestep.core.belief import (
     row_weights,
     variance,
 )
+from sidestep.core.checks import check_positive, check_probability
 from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
 from sidestep.core.coreset import next_check
 from sidestep.core.estimator import no_evidence
 from sidestep.core.forms import COVARIANCE, arm_of, winner
 from sidestep.core.geometry import dot, total
-from sidestep.core.problem import FloatArray, IntArray, Problem, per_vector, positive, probability
+from sidestep.core.problem import Problem, per_vector
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
@@ -293,7 +295,7 @@ def prior_of(problem: Problem, rho: float | None) -> Prior:
         noise = np.maximum(problem.noise, 1e-6 * largest)  # no noise at all would leave no prior
     honest = np.where(np.isnan(noise), 1e-8 * problem.action_bound**2, noise**2 / prior)
     if rho is not None:
-        positive("rho", rho)
+        check_positive("rho", rho)
         if problem.noise_scale is None:
             raise InputError(f"rho follows from the noise where noise_scale is None, got rho={rho}")
         honest = per_vector(rho, problem.n_vectors)
@@ -302,7 +304,7 @@ def prior_of(problem: Problem, rho: float | None) -> Prior:
 
 def _common_knobs(policy: Any) -> tuple[int, Confidence, Prior, int, FloatArray]:
     problem = policy.problem
-    probability("delta", policy.delta)
+    check_probability("delta", policy.delta)
     if problem.subspace_dim is None:
         resolution_of(problem)
     prior = prior_of(problem, policy.rho)
@@ -359,7 +361,7 @@ class DirectedThompson(PooledPolicy):
 
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "price"):
-            positive(knob, getattr(self, knob))
+            check_positive(knob, getattr(self, knob))
         rule = (float(self.informative), float(self.share), float(self.price))
         object.__setattr__(self, "knobs", DirectedKnobs(*_common_knobs(self), *rule))
 

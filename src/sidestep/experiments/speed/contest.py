@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.actions import Arms
-from sidestep.core.problem import FloatArray, IntArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.environments.instance import Instance
 from sidestep.experiments.simulate import simulate, streams_of
 from sidestep.experiments.speed.clock import Effort, Rounds, fitting, interleaved, race

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.problem import FloatArray
+from sidestep.core.arrays import FloatArray
 
 Play = Callable[[int], None]  # one round: choose, observe, learn
 

@@ -6,7 +6,7 @@ holds them to its arms and measured vectors before anything is timed.
 
 import numpy as np
 
-from sidestep.core.problem import FloatArray, IntArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.environments.instance import Instance
 from sidestep.policies.protected_linucb import ProtectedLinUCB
 

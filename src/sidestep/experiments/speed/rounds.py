@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import bare
 from sidestep.core.estimator import absorb_with
 from sidestep.core.forms import Menu, empty_forms
 from sidestep.core.geometry import copied
-from sidestep.core.problem import FloatArray, IntArray
 from sidestep.environments.instance import Instance, feedback_of
 from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.dispatch import choose

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.actions import Arms, UnitBall
-from sidestep.core.problem import FloatArray
+from sidestep.core.arrays import FloatArray
 from sidestep.environments.instance import Instance
 from sidestep.environments.synthetic import synthetic
 from sidestep.policies.catalog import POLICIES

@@ -1,0 +1,64 @@
+"""Checks at the edge: each raises one sentence that says what was expected and what came."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray
+from sidestep.errors import InputError
+
+SLACK = 1e-9  # relative slack when a length is compared with its bound
+
+
+def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> None:
+    """Raise unless value is an integer in low..high."""
+    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integral or value < low or (high is not None and value > high):
+        expected = f"be an integer >= {low}" if high is None else f"lie in {low}..{high}"
+        raise InputError(f"{name} must {expected}, got {shown(value)}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raise unless value is a finite number above zero."""
+    if not is_finite(value) or value <= 0:
+        raise InputError(f"{name} must be positive and finite, got {shown(value)}")
+
+
+def check_probability(name: str, value: float) -> None:
+    """Raise unless value lies strictly between 0 and 1."""
+    if not is_finite(value) or not 0 < value < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise unless the knob has one of its words."""
+    if value not in choices:
+        words = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name} must be one of {words}, got {value!r}")
+
+
+def as_numbers(name: str, value: object) -> FloatArray:
+    """A copy of the value as an array of floats, or one sentence where it is none."""
+    try:
+        return np.array(value, dtype=float, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name} must be an array of numbers, got {shown(value)}") from error
+
+
+def is_finite(value: object) -> bool:
+    """Whether value is a number, and one that a float can hold; a bool is none."""
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    try:
+        return number and not isinstance(value, bool) and math.isfinite(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return False
+
+
+def shown(value: object) -> str:
+    """What came, as a message repeats it: cut where it is long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
