@@ -8,7 +8,7 @@ from typing import Any
 
 from sidestep.errors import InputError
 from sidestep.studies.factors import Factor, Setting, Value
-from sidestep.studies.tables import columns_of
+from sidestep.studies.frames import columns_of
 from sidestep.studies.values import shown
 
 MOST = 20_000  # candidates: one ask over so many takes a good part of a second without a compiler

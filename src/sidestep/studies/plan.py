@@ -6,7 +6,7 @@ from typing import Any
 
 from sidestep.errors import InputError
 from sidestep.studies.candidates import Candidates, candidates_of
-from sidestep.studies.factors import Factor
+from sidestep.studies.factors import Factor, Setting
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.values import checked_text, checked_word, shown
 from sidestep.studies.words import VOCABULARIES, Vocabulary
@@ -109,6 +109,11 @@ class Plan:
     def words(self) -> Vocabulary:
         """What things are called in this study."""
         return VOCABULARIES[self.vocabulary]
+
+    @property
+    def baseline(self) -> Setting:
+        """Where effects are counted from."""
+        return {factor.name: factor.baseline for factor in self.factors}  # type: ignore[misc]
 
     def index(self, name: object) -> int:
         """Which outcome that is: 0 the target, 1.. the protected."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 
 from sidestep.studies.factors import Factor, Value
 from sidestep.studies.outcomes import Outcome
@@ -84,6 +85,11 @@ def limit_text(outcome: Outcome) -> str:
     if high is None:
         return f"at least {signed(low, digits)}"
     return f"{signed(low, digits)} to {signed(high, digits)}"
+
+
+def local_time(at: str) -> str:
+    """A time of the record, which is UTC, as the clock on the wall has it."""
+    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
 
 
 def listed(names: list[str], last: str = "and") -> str:

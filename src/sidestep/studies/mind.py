@@ -1,0 +1,96 @@
+"""The policy of a study: what the results teach, what is asked next, what is advised.
+
+The one place where the live side meets the arithmetic. Everything else reads the record; what is decided
+here is a function of the plan, the results and (seed, seq), so that a study that was stopped and resumed
+goes on as if it never had been.
+"""
+
+import warnings
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from sidestep.core.problem import Query
+from sidestep.errors import UnreachedDirectionsWarning
+from sidestep.policies.base import Decision
+from sidestep.policies.batches import ask_panel
+from sidestep.policies.catalog import from_config
+from sidestep.policies.recommend import intervals
+from sidestep.studies.book import Book, Result
+from sidestep.studies.events import digest
+from sidestep.studies.factors import Setting
+from sidestep.studies.plan import Plan
+from sidestep.studies.request import Request
+from sidestep.studies.scale import actions_of, allowed_of, in_units, problem_of, setting_at, vector
+
+Body = dict[str, Any]
+
+
+class Mind:
+    """What the results up to now have taught the policy of a study."""
+
+    def __init__(self, plan: Plan, state: str | None = None) -> None:
+        self.plan = plan
+        self.actions = actions_of(plan)
+        self.policy = from_config(plan.policy, problem_of(plan, self.actions), plan.knobs)
+        self._start = self.policy.init() if state is None else self.policy.state_from_json(state)
+        self._learned = (0, 0)  # revision of the book, and how many of its results
+        self.state = self._start
+
+    def learn(self, book: Book) -> None:
+        """Bring the state up to the book: on from where it is, or anew where a result was changed."""
+        revision, count = self._learned
+        if revision != book.revision:
+            self.state, count = self._start, 0
+        for result in islice(book.results.values(), count, None):
+            self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
+        self._learned = (book.revision, len(book.results))
+
+    def knows(self, book: Book) -> bool:
+        """Whether the state is that of the book."""
+        return self._learned == (book.revision, len(book.results))
+
+    def decide(self, seq: int, book: Book, request: Request) -> Body:
+        """What to ask as entry `seq`, and what a person needs to judge it, in the study's units."""
+        last = book.last or self.plan.baseline
+        rng = np.random.default_rng([self.plan.seed, seq])
+        waiting = [
+            Query(vector(self.plan, question.body["action"]), self.plan.index(name))
+            for question in book.open.values()
+            for name in question.waiting
+        ]
+        actions = allowed_of(self.plan, self.actions, request, last)
+        with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
+            panel = ask_panel(self.policy, self.state, actions, rng, request.panel, waiting)
+        setting, candidate = self._setting(panel[0])
+        action = vector(self.plan, setting)
+        _, effects = intervals(self.policy, self.state, action)
+        return {
+            "action": setting,
+            "candidate": candidate,
+            "measure": [self.plan.outcomes[each.query.index].name for each in panel],
+            "purpose": request.purpose,
+            "phase": panel[0].phase,
+            "effects": {
+                outcome.name: list(in_units(self.plan, index, effects[index]))
+                for index, outcome in enumerate(self.plan.outcomes)
+            },
+            "last": book.last,
+            "round": book.rounds + 1,
+            "results": book.n_results,
+            "policy": self.plan.policy,
+            "state": digest(self.state.to_json()),
+        }
+
+    def _query(self, result: Result) -> Query:
+        return Query(vector(self.plan, result.setting), self.plan.index(result.outcome))
+
+    def _feedback(self, result: Result) -> float:
+        return self.plan.outcome(result.outcome).scaled(result.value)
+
+    def _setting(self, decision: Decision) -> tuple[Setting, int | None]:
+        """What was decided, in units: a candidate and its number, or a point of the box."""
+        if decision.arm is not None:
+            return self.plan.candidates.setting(decision.arm), decision.arm
+        return setting_at(self.plan, decision.query.action), None
