@@ -72,6 +72,12 @@ class Event:
     hash: str
     seal: Seal = field(repr=False)
 
+    def blanked(self) -> "Event":
+        """The same event without what people wrote; its hash still holds."""
+        seal = self.seal._replace(actor_salt=None, reason_salt=None)
+        reason = None if self.reason is None else ERASED
+        return replace(self, actor=ERASED, reason=reason, seal=seal)
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -1,11 +1,13 @@
 """The store in memory: for trying things out and for tests; gone with the process."""
 
+import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sidestep.studies.events import GENESIS, REVISING, SETTLING, Body, Clock, Entry, Event, utc_now
+from sidestep.studies.appending import Appending
+from sidestep.studies.events import GENESIS, REVISING, SETTLING, Body, Clock, Event, utc_now
 from sidestep.studies.store import (
     OPEN,
     SNAPSHOTS_KEPT,
@@ -33,20 +35,19 @@ class _Kept:
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class MemoryLog:
+class MemoryLog(Appending):
     """A study's record while its lock is held; what is appended waits here for the end of the block."""
 
-    kept: _Kept
-    clock: Clock
-    head: Head
-    new: Events = field(default_factory=list)
-    dropped: int | None = None  # snapshots from this seq on
-    refusal: Exception | None = None
+    def __init__(self, kept: _Kept, clock: Clock) -> None:
+        super().__init__(kept.head, clock)
+        self._kept = kept
+        self._new: Events = []
+        self._blanked: set[int] = set()
+        self._dropped: float = math.inf  # snapshots from this seq on
 
     def events(self, after: int = 0, limit: int | None = None) -> Events:
         """Events with a larger seq, oldest first, those of this transaction included."""
-        return _after([*self.kept.events, *self.new], after, limit)
+        return _after([*self._kept.events, *self._new], after, limit)
 
     def about(self, ticket: int) -> Events:
         """Everything about a ticket, oldest first."""
@@ -56,43 +57,35 @@ class MemoryLog:
         """The event that was written with this key."""
         return next((event for event in self.events() if event.key == key), None)
 
-    def append(
-        self,
-        kind: str,
-        *,
-        body: Body,
-        actor: str,
-        ticket: int | None = None,
-        outcome: str | None = None,
-        key: str | None = None,
-        reason: str | None = None,
-        status: str | None = None,
-    ) -> Event:
-        """The event, linked to the chain; see `Log.append` for what is refused."""
-        try:
-            entry = Entry(kind, body, actor, ticket, outcome, key, reason)
-            self._check(entry)
-            event = entry.linked(self.head.seq + 1, self.head.hash, self.clock())
-        except Exception as refusal:
-            self.refusal = refusal
-            raise
-        self.new.append(event)
-        self.head = self.head._replace(
-            seq=event.seq, hash=event.hash, updated=event.at, status=status or self.head.status
-        )
-        return event
-
     def drop_snapshots(self, since: int) -> None:
         """Forget what was folded from this seq on."""
-        self.dropped = since if self.dropped is None else min(since, self.dropped)
+        self._dropped = min(since, self._dropped)
 
-    def _check(self, entry: Entry) -> None:
-        if entry.key is not None and self.find(entry.key):
-            raise key_reused(entry.key)
-        if entry.kind in SETTLING and entry.ticket is not None:
-            for event in self.about(entry.ticket):
-                if event.kind in SETTLING and event.outcome == entry.outcome:
-                    raise already_settled(entry.ticket, entry.outcome)
+    def blank(self, seq: int) -> None:
+        """Erase what people wrote in one event."""
+        self._blanked.add(seq)
+
+    def finish(self) -> None:
+        """Save it all; the head last, for those who read without the lock."""
+        if self.refusal is not None:
+            raise self.refusal
+        kept = self._kept
+        kept.snapshots = {at: it for at, it in kept.snapshots.items() if at < self._dropped}
+        kept.events = (
+            [event.blanked() if event.seq in self._blanked else event for event in self.events()]
+            if self._blanked
+            else [*kept.events, *self._new]
+        )
+        kept.head = self.head
+
+    def _keep(self, event: Event) -> None:
+        if event.key is not None and self.find(event.key):
+            raise key_reused(event.key)
+        if event.kind in SETTLING and event.ticket is not None:
+            for other in self.about(event.ticket):
+                if other.kind in SETTLING and other.outcome == event.outcome:
+                    raise already_settled(event.ticket, event.outcome)
+        self._new.append(event)
 
 
 class MemoryStore:
@@ -116,6 +109,13 @@ class MemoryStore:
         if first is not event and (key is None or first.key != key):
             raise study_exists(name)
         return first
+
+    def adopt(self, head: Head, events: Iterable[Event]) -> None:
+        """Keep a whole study as it was written elsewhere."""
+        kept = _Kept(head, list(events))
+        with self._turn:
+            if self._studies.setdefault(head.name, kept) is not kept:
+                raise study_exists(head.name)
 
     def names(self) -> Names:
         """Every study, in alphabetical order."""
@@ -149,14 +149,9 @@ class MemoryStore:
         """A transaction that holds the lock of the store."""
         kept = self._kept(name)
         with self._turn:
-            log = MemoryLog(kept, self._clock, kept.head)
+            log = MemoryLog(kept, self._clock)
             yield log
-            if log.refusal is not None:
-                raise log.refusal
-            if log.dropped is not None:
-                kept.snapshots = {at: s for at, s in kept.snapshots.items() if at < log.dropped}
-            kept.events.extend(log.new)
-            kept.head = log.head
+            log.finish()
 
     def blob(self, digest: str) -> str | None:
         """The text with this digest."""

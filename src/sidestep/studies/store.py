@@ -9,7 +9,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from difflib import get_close_matches
@@ -101,6 +101,10 @@ class Log(Protocol):
         """Forget what was folded from this seq on: an earlier answer has changed."""
         ...
 
+    def blank(self, seq: int) -> None:
+        """Erase what people wrote in one event; `record.erase` does it with the entry that says so."""
+        ...
+
 
 @runtime_checkable
 class Store(Protocol):
@@ -113,6 +117,10 @@ class Store(Protocol):
 
         StudyExists, unless the study was created with this very key: then the event of that time.
         """
+        ...
+
+    def adopt(self, head: Head, events: Iterable[Event]) -> None:
+        """Keep a whole study as it was written elsewhere, all or nothing; StudyExists."""
         ...
 
     def names(self) -> Names:
