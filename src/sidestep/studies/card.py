@@ -76,6 +76,7 @@ class Section(NamedTuple):
 
     label: str
     content: tuple[Content, ...]
+    spaced: bool = False  # an empty line before it
 
 
 @dataclass(frozen=True)

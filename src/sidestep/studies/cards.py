@@ -5,9 +5,11 @@ from typing import Any
 
 from sidestep.studies.book import Question
 from sidestep.studies.card import Card, Cell, Command, Gauge, Prose, Section, Table, verdict_of
+from sidestep.studies.events import Event, written
 from sidestep.studies.factors import Factor, Setting, Value
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN, Plan
+from sidestep.studies.recording import Written
 from sidestep.studies.request import CONFIRM
 from sidestep.studies.words import (
     digits_of,
@@ -31,8 +33,9 @@ def ask_card(plan: Plan, name: str, question: Question) -> Card:
     sections = [
         Section(words.verb.capitalize(), (_setting_table(plan, body["action"], body.get("last")),)),
         Section("Measure", (Prose(_measure_text(plan, question.panel)),)),
-        Section("Why", (Prose(why_text(plan, body)),)),
     ]
+    if why := why_text(plan, body):
+        sections.append(Section("Why", (Prose(why),), spaced=True))
     if body.get("expected"):
         expected = tuple(Prose(_expect_text(plan, each, body)) for each in body["expected"])
         sections.append(Section("Expect", expected))
@@ -191,3 +194,41 @@ def _then(plan: Plan, name: str, question: Question) -> Command:
         f"sidestep study tell {name} {question.id} {values}",
         f"(--given {factor}=... if something else was {plan.words.done})",
     )
+
+
+def told_card(plan: Plan, name: str, done: Written) -> Card:
+    """What was saved, as which entry; or that it was on record already."""
+    lines = []
+    for event in done.events:
+        when = f"at {local_time(written(event.at))} by {event.actor}"
+        saved = (
+            f"It was on record already, as entry {event.seq}"
+            if done.repeated
+            else f"Saved as entry {event.seq}"
+        )
+        lines.append(Prose(f"{saved} {when}.", lead=_told_text(plan, event)))
+    hint = "If it is wrong, you can correct it later with a reason."
+    data = [
+        {"entry": event.seq, "ticket": event.ticket, "kind": event.kind, **event.body}
+        for event in done.events
+    ]
+    return Card(
+        kind="tell",
+        title="Nothing changed" if done.repeated else "Saved",
+        sections=(Section("", (*lines, Prose(hint))),),
+        data={"study": name, "repeated": done.repeated, "entries": data},
+    )
+
+
+def _told_text(plan: Plan, event: Event) -> str:
+    """What an entry says, in a few words."""
+    body = event.body
+    if event.kind == "withdrawn":
+        return f"Withdrawn: question {event.ticket} ({', '.join(body['outcomes'])})."
+    unit = plan.outcome(body["outcome"]).unit
+    if event.kind == "answered":
+        return f"Recorded: {body['outcome']} {with_unit(plain(body['value']), unit)}."
+    was = "nothing" if body["was"] is None else plain(body["was"])
+    if body["is"] is None:
+        return f"Taken back: {body['outcome']} {with_unit(was, unit)}."
+    return f"Corrected: {body['outcome']} {was} is now {with_unit(plain(body['is']), unit)}."

@@ -66,7 +66,9 @@ class Mind:
         setting, candidate = self._setting(panel[0])
         action = vector(self.plan, setting)
         _, effects = intervals(self.policy, self.state, action)
+        restricted = {"request": request.to_json()} if request != Request() else {}
         return {
+            **restricted,
             "action": setting,
             "candidate": candidate,
             "measure": [self.plan.outcomes[each.query.index].name for each in panel],

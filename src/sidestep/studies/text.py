@@ -24,16 +24,11 @@ def card_text(card: Card, width: int = 80) -> str:
     """The whole card, no line longer than `width` unless a single word is."""
     room = max(len(section.label) for section in card.sections) if card.sections else 0
     lines = [_spread(card.title, card.aside, width)]
-    for number, section in enumerate(card.sections):
-        if number and _is_spaced(section):
+    for section in card.sections:
+        if section.spaced:
             lines.append("")
-        lines.extend(_section(section, room + GAP if room else 0, width))
+        lines.extend(_section(section, room + GAP if section.label else 0, width))
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _is_spaced(section: Section) -> bool:
-    """Sentences have an empty line before them."""
-    return isinstance(section.content[0], Prose) and bool(section.label)
 
 
 def _spread(left: str, right: str, width: int) -> str:
