@@ -112,7 +112,7 @@ def run_spec(path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool) 
 
 def finish(folder: Path, *, as_json: bool) -> None:
     """Build the report and print what came out."""
-    from sidestep.experiments import report  # noqa: PLC0415  (matplotlib, after the last round)
+    from sidestep.experiments import report
 
     extras = {
         file.parent.name: file.read_text(encoding="utf-8") for file in folder.glob(f"*/{EXTRA}")

@@ -11,7 +11,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from sidestep import __version__
-from sidestep.errors import InputError, SidestepError
+from sidestep.cli.study import app as study_app
+from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepError
 
 app = typer.Typer(
     help="Move one outcome and leave the others alone, measuring one outcome at a time.",
@@ -20,10 +21,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(study_app, name="study")
 
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
 
@@ -192,16 +195,13 @@ def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> No
 
 
 def main() -> None:
-    """The `sidestep` command: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
+    """The `sidestep` command; what it exits with is in EXIT_CODES, 0 where all went well."""
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
     try:
         sys.exit(app(standalone_mode=False))
-    except InputError as error:
-        print(f"sidestep: {error}", file=sys.stderr)
-        sys.exit(2)
     except SidestepError as error:
         print(f"sidestep: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except (KeyboardInterrupt, typer.Abort):
         _say_interrupted()
     except Interrupted as leaving:

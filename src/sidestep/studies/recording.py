@@ -42,7 +42,7 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
     """Record results of a question; the same again changes nothing, another is a conflict."""
     about = _about(log, ticket)
     asked = about[0]
-    results = _results(plan, told, tuple(asked.body["measure"]))
+    results = results_of(plan, told, tuple(asked.body["measure"]))
     action = asked.body["action"] | _changed(plan, asked.body["action"], told.given)
     known = {event.outcome: event for event in about if event.kind == "answered"}
     fresh = {name: value for name, value in results.items() if name not in known}
@@ -80,7 +80,7 @@ def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
             actor=author.actor,
             key=author.key if place == 0 else None,
         )
-        for place, (name, value) in enumerate(_results(plan, told, ()).items())
+        for place, (name, value) in enumerate(results_of(plan, told, ()).items())
     ]
     return Written(tuple(events), repeated=False)
 
@@ -225,7 +225,7 @@ def _waiting(about: list[Event]) -> list[str]:
     return [] if answered and len(panel) == 1 else [name for name in panel if name not in answered]
 
 
-def _results(plan: Plan, told: Told, panel: tuple[str, ...]) -> dict[str, float]:
+def results_of(plan: Plan, told: Told, panel: tuple[str, ...]) -> dict[str, float]:
     """Value by outcome of what was told."""
     if isinstance(told.value, Mapping):
         if told.measured is not None or not told.value:

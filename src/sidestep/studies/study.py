@@ -19,11 +19,14 @@ from sidestep.errors import ConflictError, KeyReused, StudyClosed
 from sidestep.studies import recording
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.candidates import candidates_of
+from sidestep.studies.card import Card
 from sidestep.studies.cards import ask_card, told_card
+from sidestep.studies.doubt import doubts_of
 from sidestep.studies.events import Event, canonical, digest
 from sidestep.studies.factors import Factor
 from sidestep.studies.live import Live
 from sidestep.studies.outcomes import Outcome
+from sidestep.studies.overview import show_card
 from sidestep.studies.plan import Plan, plan_from_config
 from sidestep.studies.recording import Author, Told, Written
 from sidestep.studies.request import Request, request_of
@@ -218,6 +221,24 @@ class Study:
         return self._write(
             lambda log: recording.withdraw(log, _number(number) or 0, author, reason)
         )
+
+    def doubt(
+        self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
+    ) -> str | None:
+        """What is odd about a result that has not been told yet; None where nothing is."""
+        number = _number(ticket)
+        about = [] if number is None else self._store.about(self.name, number)
+        body: Mapping[str, Any] = about[0].body if about and about[0].kind == "asked" else {}
+        results = recording.results_of(
+            self.plan, Told(value, measured), tuple(body.get("measure", ()))
+        )
+        outcomes = {outcome.name: outcome for outcome in self.plan.outcomes}
+        return doubts_of(outcomes, results, body.get("expected") or {})
+
+    def show(self) -> Card:
+        """What the study is and where it stands."""
+        book = self._live.follow()
+        return show_card(self.plan, self._store.head(self.name), book)
 
     def history(self, after: int = 0, limit: int | None = None) -> Events:
         """The record, oldest first."""

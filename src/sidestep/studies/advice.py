@@ -1,0 +1,74 @@
+"""What a study would stand by today, in its units; values only, the sentences are in best_card.py."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sidestep.studies.card import Card
+from sidestep.studies.factors import Setting
+
+
+class Effect(NamedTuple):
+    """A change from the baseline in the outcome's unit, and where it lies 19 times in 20."""
+
+    estimate: float
+    low: float
+    high: float
+    verdict: str | None = None  # of a protected outcome: "within", "beyond", "not settled"
+
+
+class Contender(NamedTuple):
+    """A candidate that may be the best."""
+
+    candidate: int | None
+    action: Setting
+    probability: float
+
+
+class Loss(NamedTuple):
+    """What stopping now gives up, in the target's unit: on average, and at most 19 times in 20."""
+
+    mean: float
+    high: float
+
+
+class Narrowing(NamedTuple):
+    """What more results of one outcome, at what is recommended, would do for it."""
+
+    outcome: str
+    results: int
+    width: float  # half of the interval then
+
+
+@dataclass(frozen=True)
+class Best:
+    """What the study would stand by if it were stopped today. Prints as its card."""
+
+    action: Setting | None  # None: there are no results yet
+    candidate: int | None
+    effects: dict[str, Effect]
+    clean: Effect | None  # part of the goal that runs through nothing protected; aim "clean"
+    within: bool | None  # whether it is known to be within limits; None: the study has none
+    probability: float | None
+    contenders: tuple[Contender, ...]  # itself first, then its rivals
+    loss: Loss | None
+    enough: bool | None  # whether that is less than what matters; None: it was not said what does
+    rounds_left: tuple[int, int] | None
+    unsettled: tuple[Narrowing, ...]
+    counts: dict[str, int]  # results per outcome
+    needed: int  # results that a first recommendation takes
+    card: Card = field(repr=False)
+
+    @property
+    def results(self) -> int:
+        """How many results it rests on."""
+        return sum(self.counts.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """The recommendation for a program."""
+        return self.card.to_json()
+
+    def __str__(self) -> str:
+        return str(self.card)
+
+    def _repr_html_(self) -> str:
+        return self.card._repr_html_()
