@@ -43,20 +43,22 @@ class Narrowing(NamedTuple):
 class Best:
     """What the study would stand by if it were stopped today. Prints as its card."""
 
-    action: Setting | None  # None: there are no results yet
-    candidate: int | None
-    effects: dict[str, Effect]
-    clean: Effect | None  # part of the goal that runs through nothing protected; aim "clean"
-    within: bool | None  # whether it is known to be within limits; None: the study has none
-    probability: float | None
-    contenders: tuple[Contender, ...]  # itself first, then its rivals
-    loss: Loss | None
-    enough: bool | None  # whether that is less than what matters; None: it was not said what does
-    rounds_left: tuple[int, int] | None
-    unsettled: tuple[Narrowing, ...]
-    counts: dict[str, int]  # results per outcome
-    needed: int  # results that a first recommendation takes
-    card: Card = field(repr=False)
+    action: Setting | None = None  # None: there are no results yet
+    candidate: int | None = None
+    effects: dict[str, Effect] = field(default_factory=dict)
+    clean: Effect | None = None  # part of the goal that runs through nothing protected; aim "clean"
+    within: bool | None = None  # whether it is known to be within limits; None: that is not the aim
+    probability: float | None = None
+    contenders: tuple[Contender, ...] = ()  # itself first, then its rivals
+    loss: Loss | None = None
+    enough: bool | None = (
+        None  # whether that is less than what matters; None: it was not said what does
+    )
+    rounds_left: tuple[int, int] | None = None
+    unsettled: tuple[Narrowing, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)  # results per outcome
+    needed: int = 0  # results that a first recommendation takes
+    card: Card = field(repr=False, default=Card("best", ""))
 
     @property
     def results(self) -> int:

@@ -154,7 +154,7 @@ def effects_table(plan: Plan, effects: Mapping[str, Any], *, pictures: bool = Fa
     """The expected change of every outcome, with its interval, against its limits."""
     rows: list[tuple[Cell, ...]] = []
     for outcome in plan.outcomes:
-        estimate, low, high = effects[outcome.name]
+        estimate, low, high = effects[outcome.name][:3]
         change = change_text(outcome, (estimate, low, high))
         if outcome is plan.target:
             rows.append((outcome.name, with_unit(change, outcome.unit), "the goal"))

@@ -16,11 +16,13 @@ from sidestep.errors import UnreachedDirectionsWarning
 from sidestep.policies.base import Decision
 from sidestep.policies.batches import ask_panel
 from sidestep.policies.catalog import from_config
-from sidestep.policies.recommend import intervals
+from sidestep.policies.recommend import intervals, recommend
+from sidestep.studies.advice import Best, Contender, Effect
 from sidestep.studies.book import Book, Result
+from sidestep.studies.card import verdict_of
 from sidestep.studies.events import digest
 from sidestep.studies.factors import Setting
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.request import Request
 from sidestep.studies.scale import actions_of, allowed_of, in_units, problem_of, setting_at, vector
 
@@ -84,6 +86,44 @@ class Mind:
             "policy": self.plan.policy,
             "state": digest(self.state.to_json()),
         }
+
+    def advise(self, book: Book) -> Best:
+        """What the results stand by today; the card is added by the study."""
+        plan, counts = self.plan, {name: n for name, n in book.counts.items() if n}
+        needed = self.actions.dim + len(plan.outcomes) + 1
+        if not counts:
+            return Best(counts=counts, needed=needed)
+        advice = recommend(self.policy, self.state, self.actions)
+        if advice.arm is not None:
+            setting = plan.candidates.setting(advice.arm)
+        else:
+            setting = setting_at(plan, advice.action)
+        effects = {
+            outcome.name: self._effect(index, advice.effects[index])
+            for index, outcome in enumerate(plan.outcomes)
+        }
+        contenders = [Contender(advice.arm, setting, advice.probability)]
+        for rival in advice.rivals:
+            setting_of_rival = plan.candidates.setting(rival.arm)
+            contenders.append(Contender(rival.arm, setting_of_rival, rival.probability))
+        return Best(
+            action=setting,
+            candidate=advice.arm,
+            effects=effects,
+            clean=self._effect(0, advice.reward) if plan.aim == CLEAN else None,
+            probability=advice.probability,
+            contenders=tuple(contenders),
+            counts=counts,
+            needed=needed,
+        )
+
+    def _effect(self, index: int, ends: Any) -> Effect:
+        """A change in its unit, with its verdict where it has limits."""
+        outcome = self.plan.outcomes[index]
+        estimate, low, high = in_units(self.plan, index, ends)
+        if outcome.tolerance is None:
+            return Effect(estimate, low, high)
+        return Effect(estimate, low, high, verdict_of(low, high, outcome.limits).word)
 
     def _query(self, result: Result) -> Query:
         return Query(vector(self.plan, result.setting), self.plan.index(result.outcome))

@@ -84,7 +84,7 @@ def age_text(at: str, now: datetime | None = None) -> str:
 
 def _counts(plan: Plan, book: Book) -> list[tuple[str, ...]]:
     most = max([*book.counts.values(), 1])
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for outcome in plan.outcomes:
         count = book.counts[outcome.name]
         rows.append((outcome.name, str(count), "•" * (count if most <= 40 else count * 40 // most)))

@@ -40,7 +40,7 @@ class Author(NamedTuple):
 
 def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Written:
     """Record results of a question; the same again changes nothing, another is a conflict."""
-    about = _about(log, ticket)
+    about = check_asked(log.about(ticket), ticket, log.head.name)
     asked = about[0]
     results = results_of(plan, told, tuple(asked.body["measure"]))
     action = asked.body["action"] | _changed(plan, asked.body["action"], told.given)
@@ -195,10 +195,10 @@ def _revise(
     return Written((event,), repeated=False)
 
 
-def _about(log: Log, ticket: int) -> list[Event]:
-    about = log.about(ticket) if _is_number(ticket) else []
+def check_asked(about: list[Event], ticket: object, name: str) -> list[Event]:
+    """What is on record about a question, or that there is no such question."""
     if not about or about[0].kind != "asked":
-        raise TicketNotFound(f"there is no question {shown(ticket)} in study {log.head.name!r}")
+        raise TicketNotFound(f"there is no question {shown(ticket)} in study {name!r}")
     return about
 
 

@@ -12,6 +12,7 @@ withdrawing load no arithmetic, so that a result can be saved wherever Python ru
 import getpass
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -34,6 +35,8 @@ from sidestep.studies.store import CLOSED, Events, Log, Names, Store, open_store
 from sidestep.studies.ticket import Receipt, Ticket, ticket_of
 
 if TYPE_CHECKING:
+    from sidestep.studies.advice import Best
+
     pass
 
 
@@ -222,13 +225,23 @@ class Study:
             lambda log: recording.withdraw(log, _number(number) or 0, author, reason)
         )
 
+    def best(self, *, rounds: bool = False) -> "Best":
+        """What the study would stand by today, whether that is enough, and what is not settled."""
+        from sidestep.studies.best_card import best_card  # noqa: PLC0415
+
+        book = self._live.follow()
+        best = self._live.mind().advise(book)
+        return replace(best, card=best_card(self.plan, self.name, best))
+
     def doubt(
         self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
     ) -> str | None:
         """What is odd about a result that has not been told yet; None where nothing is."""
         number = _number(ticket)
-        about = [] if number is None else self._store.about(self.name, number)
-        body: Mapping[str, Any] = about[0].body if about and about[0].kind == "asked" else {}
+        body: Mapping[str, Any] = {}
+        if number is not None:
+            about = self._store.about(self.name, number)
+            body = recording.check_asked(about, number, self.name)[0].body
         results = recording.results_of(
             self.plan, Told(value, measured), tuple(body.get("measure", ()))
         )
