@@ -24,6 +24,15 @@ class Contender(NamedTuple):
     probability: float
 
 
+class Row(NamedTuple):
+    """A candidate as `explain` lists it."""
+
+    candidate: int
+    action: Setting
+    effects: dict[str, Effect]
+    probability: float  # of being the best; 0 where it is below one in a hundred
+
+
 class Loss(NamedTuple):
     """What stopping now gives up, in the target's unit: on average, and at most 19 times in 20."""
 
@@ -37,6 +46,35 @@ class Narrowing(NamedTuple):
     outcome: str
     results: int
     width: float  # half of the interval then
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Every candidate, the likeliest to be the best first. Prints as a card of the first few."""
+
+    rows: tuple[Row, ...]
+    card: Card = field(repr=False)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """A table for a frame of anyone's: factors, effects with their ends, verdicts, probability."""
+        columns: dict[str, list[Any]] = {"candidate": [row.candidate for row in self.rows]}
+        for name in self.rows[0].action:
+            columns[name] = [row.action[name] for row in self.rows]
+        for name in self.rows[0].effects:
+            for part in ("estimate", "low", "high", "verdict"):
+                columns[f"{name} {part}"] = [getattr(row.effects[name], part) for row in self.rows]
+        columns["probability"] = [row.probability for row in self.rows]
+        return columns
+
+    def to_json(self) -> dict[str, Any]:
+        """All rows for a program."""
+        return self.card.to_json()
+
+    def __str__(self) -> str:
+        return str(self.card)
+
+    def _repr_html_(self) -> str:
+        return self.card._repr_html_()
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,19 @@
 from collections.abc import Mapping
 
 from sidestep.studies.advice import Best, Contender, Effect, Narrowing
-from sidestep.studies.card import OPEN, Card, Command, Content, Prose, Section
-from sidestep.studies.cards import effects_table
+from sidestep.studies.card import (
+    OPEN,
+    Card,
+    Cell,
+    Command,
+    Content,
+    Gauge,
+    Prose,
+    Section,
+    Table,
+    Verdict,
+)
+from sidestep.studies.cards import change_text
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 from sidestep.studies.words import (
@@ -27,7 +38,7 @@ def best_card(plan: Plan, name: str, best: Best) -> Card:
         return _nothing_yet(plan, name, best)
     sections = [
         Section("", _leading(plan, best)),
-        Section("", (effects_table(plan, best.effects, pictures=True),)),
+        Section("", _side_effects(plan, best)),
         Section("", tuple(_settled(plan, name, best)), spaced=True),
     ]
     called = (
@@ -98,10 +109,23 @@ def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
         )
     text = effect_text(plan.target, best.effects[plan.target.name])
     if best.clean is not None:
-        ends = (abs_text(plan.target, end) for end in best.clean[:3])
-        text += " Of it, {} ({} to {}) is clean.".format(*ends)
+        text += f" Of it, {_towards(plan.target, best.clean)} is clean."
     lines.append(Prose(text))
     return tuple(lines)
+
+
+def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
+    """Every protected outcome against its limits, with a picture."""
+    rows: list[tuple[Cell, ...]] = []
+    for outcome in plan.protected:
+        effect = best.effects[outcome.name]
+        change = change_text(outcome, effect[:3])
+        if effect.verdict is None:
+            rows.append((outcome.name, with_unit(change, outcome.unit)))
+        else:
+            picture = Gauge(*effect[:3], *outcome.limits)
+            rows.append((outcome.name, change, Verdict(effect.verdict), picture))
+    return (Table(tuple(rows)),) if rows else ()
 
 
 def effect_text(outcome: Outcome, effect: Effect) -> str:
@@ -115,9 +139,11 @@ def effect_text(outcome: Outcome, effect: Effect) -> str:
     return f"{name} {verb} by {size} ({low} to {high})."
 
 
-def abs_text(outcome: Outcome, change: float) -> str:
-    """A change towards the goal, without its sign where it is one."""
-    return number(outcome.sign * change, digits_of(outcome))
+def _towards(outcome: Outcome, effect: Effect) -> str:
+    """A change counted towards the goal: 16 (12 to 20)."""
+    low, high = sorted((outcome.sign * effect.low, outcome.sign * effect.high))
+    ends = (outcome.sign * effect.estimate, low, high)
+    return "{} ({} to {})".format(*(number(end, digits_of(outcome)) for end in ends))
 
 
 def _settled(plan: Plan, name: str, best: Best) -> list[Content]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sidestep.studies.book import Question
-from sidestep.studies.card import Card, Cell, Command, Gauge, Prose, Section, Table, verdict_of
+from sidestep.studies.card import Card, Cell, Command, Prose, Section, Table, verdict_of
 from sidestep.studies.events import Event, written
 from sidestep.studies.factors import Factor, Setting, Value
 from sidestep.studies.outcomes import Outcome
@@ -150,7 +150,7 @@ def _expect_text(plan: Plan, name: str, body: Mapping[str, Any]) -> str:
     return f"{name} about {estimate}; 19 times in 20 between {low} and {high}"
 
 
-def effects_table(plan: Plan, effects: Mapping[str, Any], *, pictures: bool = False) -> Table:
+def effects_table(plan: Plan, effects: Mapping[str, Any]) -> Table:
     """The expected change of every outcome, with its interval, against its limits."""
     rows: list[tuple[Cell, ...]] = []
     for outcome in plan.outcomes:
@@ -161,14 +161,8 @@ def effects_table(plan: Plan, effects: Mapping[str, Any], *, pictures: bool = Fa
         elif outcome.tolerance is None:
             rows.append((outcome.name, with_unit(change, outcome.unit), ""))
         else:
-            row: tuple[Cell, ...] = (
-                outcome.name,
-                change,
-                verdict_of(low, high, outcome.limits),
-                f"limit {limit_text(outcome)}",
-            )
-            picture = (Gauge(estimate, low, high, *outcome.limits),) if pictures else ()
-            rows.append(row + picture)
+            verdict = verdict_of(low, high, outcome.limits)
+            rows.append((outcome.name, change, verdict, f"limit {limit_text(outcome)}"))
     return Table(tuple(rows))
 
 

@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from sidestep.core.actions import Arms
+from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Query
-from sidestep.errors import UnreachedDirectionsWarning
+from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import Decision
 from sidestep.policies.batches import ask_panel
 from sidestep.policies.catalog import from_config
-from sidestep.policies.recommend import intervals, recommend
-from sidestep.studies.advice import Best, Contender, Effect
+from sidestep.policies.effects import effects_of
+from sidestep.policies.recommend import recommend
+from sidestep.studies.advice import Best, Contender, Effect, Row
 from sidestep.studies.book import Book, Result
 from sidestep.studies.card import verdict_of
 from sidestep.studies.events import digest
@@ -67,7 +70,6 @@ class Mind:
             panel = ask_panel(self.policy, self.state, actions, rng, request.panel, waiting)
         setting, candidate = self._setting(panel[0])
         action = vector(self.plan, setting)
-        _, effects = intervals(self.policy, self.state, action)
         restricted = {"request": request.to_json()} if request != Request() else {}
         return {
             **restricted,
@@ -76,10 +78,7 @@ class Mind:
             "measure": [self.plan.outcomes[each.query.index].name for each in panel],
             "purpose": request.purpose,
             "phase": panel[0].phase,
-            "effects": {
-                outcome.name: list(in_units(self.plan, index, effects[index]))
-                for index, outcome in enumerate(self.plan.outcomes)
-            },
+            "effects": {name: each[0][:3] for name, each in self._effects(action[None]).items()},
             "last": book.last,
             "round": book.rounds + 1,
             "results": book.n_results,
@@ -116,6 +115,39 @@ class Mind:
             counts=counts,
             needed=needed,
         )
+
+    def explain(self, book: Book) -> list[Row]:
+        """Every candidate with its effects, and how likely it is the best; the likeliest first."""
+        if not isinstance(self.actions, Arms):
+            raise InputError("explain needs candidates to list, got the box of ranges")
+        best = self.advise(book)
+        likely = {each.candidate: each.probability for each in best.contenders}
+        effects = self._effects(np.asarray(self.actions.vectors))
+        rows = [
+            Row(
+                number,
+                self.plan.candidates.setting(number),
+                {name: each[number] for name, each in effects.items()},
+                likely.get(number, 0.0),
+            )
+            for number in range(len(self.actions))
+        ]
+        sign, target = self.plan.target.sign, self.plan.target.name
+        return sorted(
+            rows, key=lambda row: (-row.probability, -sign * row.effects[target].estimate)
+        )
+
+    def _effects(self, vectors: FloatArray) -> dict[str, list[Effect]]:
+        """Effects of many actions on every outcome, in units."""
+        found = effects_of(self.policy, self.state, vectors)
+        low, high = found.estimate - found.half, found.estimate + found.half
+        return {
+            outcome.name: [
+                self._effect(index, ends)
+                for ends in zip(found.estimate[index], low[index], high[index], strict=True)
+            ]
+            for index, outcome in enumerate(self.plan.outcomes)
+        }
 
     def _effect(self, index: int, ends: Any) -> Effect:
         """A change in its unit, with its verdict where it has limits."""

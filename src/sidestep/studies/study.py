@@ -35,7 +35,7 @@ from sidestep.studies.store import CLOSED, Events, Log, Names, Store, open_store
 from sidestep.studies.ticket import Receipt, Ticket, ticket_of
 
 if TYPE_CHECKING:
-    from sidestep.studies.advice import Best
+    from sidestep.studies.advice import Best, Explanation
 
     pass
 
@@ -232,6 +232,15 @@ class Study:
         book = self._live.follow()
         best = self._live.mind().advise(book)
         return replace(best, card=best_card(self.plan, self.name, best))
+
+    def explain(self, *, top: int = 8) -> "Explanation":
+        """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
+        from sidestep.studies.advice import Explanation  # noqa: PLC0415
+        from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
+
+        book = self._live.follow()
+        rows = tuple(self._live.mind().explain(book))
+        return Explanation(rows, explain_card(self.plan, self.name, rows, top))
 
     def doubt(
         self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
