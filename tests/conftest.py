@@ -6,14 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import databases
 import numpy as np
 import pytest
+from databases import own_postgres, postgres, storage  # noqa: F401  # fixtures
 from scipy import stats
 
 from sidestep.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" / "warfarin.csv")
+
+
+pytest_configure = databases.set_up
+pytest_unconfigure = databases.tear_down
 
 
 class Oracle(NamedTuple):
