@@ -10,8 +10,8 @@ from numpy.random import Generator
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK
-from sidestep.core.compiled import bare, kernel
 from sidestep.core.geometry import dot, largest, orthonormal, project_off
+from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
 from sidestep.core.problem import Problem, Query, checked_query
 from sidestep.core.solids import SOLIDS, Body, farthest
@@ -112,7 +112,7 @@ class Instance:
         return self.best_reward(actions) - self.reward(query.action)
 
 
-@bare
+@kernel(refcounts=False)
 def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> float:
     """What is measured, given the chance of the round: a normal, or a uniform in [0, 1)."""
     mean = dot(truth.theta[index], action)

@@ -118,8 +118,8 @@ class WarfarinReport:
         }
         for name, arm in (("best arm", self.best), ("greedy arm", self.greedy)):
             lines[name] = f"{names[0]} {arm.target:+.2f}, {names[1]} {arm.protected:+.2f}"
-        told = [f"{label:<19} {text}" for label, text in lines.items()]
-        return "\n".join([self.tally.summary(), *told] if self.tally else told)
+        shown = [f"{label:<19} {text}" for label, text in lines.items()]
+        return "\n".join([self.tally.summary(), *shown] if self.tally else shown)
 
 
 class _World(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from sidestep.core.actions import Actions, Arms
+from sidestep.core import compiled as compiler
+from sidestep.core.actions import ON_A_SOLID, Actions, Arms, off_menu
 from sidestep.core.checks import check_integer, check_probability
 from sidestep.core.confidence import width
 from sidestep.core.problem import Query
@@ -25,8 +26,9 @@ from sidestep.environments.sources import (
     draw_actions,
 )
 from sidestep.errors import InputError, UnreachedDirectionsWarning
-from sidestep.experiments.record import Record, Trace, empty_record
-from sidestep.policies.base import LOCKED, PHASES, CompiledPolicy, Decision, Policy
+from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
+from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
+from sidestep.policies.dispatch import Choice, Draws
 
 CHUNK = 1 << 16  # rounds between two chances to press Ctrl-C
 DECK_BYTES = 1 << 25  # of arms drawn beforehand; a longer run draws them round by round
@@ -103,11 +105,11 @@ def simulate(
     """
     check_integer("horizon", horizon, low=1)
     check_integer("every", every, low=1)
-    told, true = policy.problem, instance.problem
-    if (told.dim, told.n_protected) != (true.dim, true.n_protected):
+    assumed, true = policy.problem, instance.problem
+    if (assumed.dim, assumed.n_protected) != (true.dim, true.n_protected):
         raise InputError(
-            f"policy and instance must have the same dim and n_protected, got {told.dim} and "
-            f"{told.n_protected} against {true.dim} and {true.n_protected}"
+            f"policy and instance must have the same dim and n_protected, got {assumed.dim} and "
+            f"{assumed.n_protected} against {true.dim} and {true.n_protected}"
         )
     fast = isinstance(policy, CompiledPolicy) if compiled is None else compiled
     record = empty_record(horizon, every, true.dim, true.n_vectors)
@@ -130,25 +132,22 @@ def _run_by_step(
         policy.check(state, policy.admitted(_sample(instance)))
     for t, decision, feedback, regret, after in _quietly(play(policy, instance, horizon, seed)):
         before, state = state, after
-        record.counts[decision.query.index] += 1
         so_far += regret
-        if decision.phase == PHASES[LOCKED]:
-            record.locked[0] += 1
-            record.locked[1] = record.locked[1] or t
-        if t % every and t != horizon:
-            continue
-        slot = (t - 1) // every
-        action, arm = decision.query.action, decision.arm
-        off_menu = arm is None and not isinstance(instance.actions, SOLIDS)
-        record.number[slot] = t
-        record.vector[slot] = decision.query.index
-        record.phase[slot] = PHASES.index(decision.phase)
-        record.arm[slot] = -1 - int(np.argmax(action)) if off_menu else -1 if arm is None else arm
-        record.value[slot] = np.nan if decision.value is None else decision.value
-        record.width[slot] = _width(policy, before, decision)
-        record.feedback[slot], record.regret[slot] = feedback, regret
-        record.cumulative[slot] = so_far
-        record.action[slot] = action
+        choice = _choice(decision, instance)
+        slot = record_round(record, every, horizon, t, choice, decision.query.action)
+        if slot >= 0:
+            spread = _width(policy, before, decision)
+            write_numbers(record, slot, feedback, regret, so_far, spread)
+
+
+def _choice(decision: Decision, instance: Instance) -> Choice:
+    """A decision as the recorder writes it down."""
+    arm, query = decision.arm, decision.query
+    if arm is None:
+        on_a_solid = isinstance(instance.actions, SOLIDS)
+        arm = ON_A_SOLID if on_a_solid else off_menu(int(np.argmax(query.action)))
+    value = float("nan") if decision.value is None else decision.value
+    return Choice(arm, query.index, PHASES.index(decision.phase), value)
 
 
 def _width(policy: Policy[Any], state: Any, decision: Decision) -> float:
@@ -174,28 +173,32 @@ def _run_compiled(
         actions = actions.distinct()  # an arm that is listed twice is decided once
     source = _source(actions, seed, horizon)
     on_ball = isinstance(instance.actions, SOLIDS)
-    uniforms, normals = policy.luck(on_ball=on_ball)
-    luck = (np.empty(uniforms), np.empty(normals))
+    uniforms, normals = policy.draws_per_round(on_ball=on_ball)
+    draws = Draws(np.empty(uniforms), np.empty(normals))
     streams = loop.Streams(*streams_of(seed))
     kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
     so_far, done = 0.0, 0
     sample = policy.admitted(_sample(instance))
     while done < horizon:
         policy.check(state, sample)
-        due = done + policy.pause(state)
+        due = done + policy.rounds_until_review(state)
         stop = min(done + CHUNK, horizon, due)
         span = loop.Span(done, stop, horizon, every, policy.learns_for())
         world = (policy.knobs, state.evidence, state.core_set, instance.truth)
         if isinstance(instance.actions, SOLIDS):
             body = instance.actions.body
-            so_far = loop.run_on_ball(*world, body, streams, luck, span, record, so_far)
+            so_far = compiler.compiled(loop.run_on_ball)(
+                *world, body, streams, draws, span, record, so_far
+            )
         else:
-            so_far = loop.run_on_arms(*world, source, kept, streams, luck, span, record, so_far)
+            so_far = compiler.compiled(loop.run_on_arms)(
+                *world, source, kept, streams, draws, span, record, so_far
+            )
         done = stop
         if not np.isfinite(state.evidence.moment).all():
             raise InputError(not_a_coin("an action off the menu that leaves it"))
         if done == due:
-            policy.reconsider(state)
+            policy.review(state)
             kept.filled[:] = 0
     if isinstance(actions, Arms) and actions.rows is not None:
         listed = record.arm >= 0

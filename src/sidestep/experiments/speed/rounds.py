@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import bare
 from sidestep.core.estimator import absorb_with
 from sidestep.core.forms import Menu, empty_forms
-from sidestep.core.geometry import copied
+from sidestep.core.geometry import copy_into
+from sidestep.core.kernels import kernel
 from sidestep.environments.instance import Instance, feedback_of
 from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.dispatch import choose
 
 
-@bare
+@kernel(refcounts=False)
 def play_given(
     knobs: Any,
     evidence: Any,
@@ -28,19 +28,19 @@ def play_given(
     columns: Any,
     squared: Any,
     room: Any,
-    desk: Any,
+    workspace: Any,
     draws: Any,
     played: Any,
 ) -> None:
     """Rounds over arm sets (n, d, K), gone through again and again; arm and index of each."""
-    rho, (action, gain, nothing) = knobs.confidence.rho, desk
+    rho, (action, gain, nothing) = knobs.confidence.rho, workspace
     for t in range(played.shape[0]):
         given = t % columns.shape[0]
         menu = Menu(columns[given], squared[given])
         for i in range(room.filled.size):
             room.filled[i] = 0
         arm, index, _, _ = choose(knobs, evidence, core_set, menu, room, (nothing, nothing))
-        copied(menu.columns[:, arm], action)
+        copy_into(menu.columns[:, arm], action)
         feedback = feedback_of(truth, action, index, draws[t % draws.size])
         absorb_with(gain, evidence, rho, action, index, feedback)
         played[t, 0], played[t, 1] = arm, index
@@ -57,13 +57,13 @@ class Given:
         self.squared = np.einsum("njk,njk->nk", self.columns, self.columns)
         n = instance.problem.n_vectors
         self.room = empty_forms(policy.knobs.metric, n, menus.shape[1])
-        self.desk = np.empty(menus.shape[2]), np.empty(menus.shape[2]), np.empty(0)
+        self.workspace = np.empty(menus.shape[2]), np.empty(menus.shape[2]), np.empty(0)
 
     def play(self, rounds: int) -> IntArray:
         """Arm and index of every round of a new run; (rounds, 2)."""
         state, played = self.policy.init(), np.empty((rounds, 2), np.int64)
         play_given(
             *(self.policy.knobs, state.evidence, state.core_set, self.truth),
-            *(self.columns, self.squared, self.room, self.desk, self.draws, played),
+            *(self.columns, self.squared, self.room, self.workspace, self.draws, played),
         )
         return played

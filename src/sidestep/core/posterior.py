@@ -19,13 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.compiled import kernel
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import (
     apply,
     cholesky,
-    copied,
+    copy_into,
     dot,
     inverse_into,
     lowest_argmax,
@@ -33,6 +32,7 @@ from sidestep.core.geometry import (
     scaled,
     solve_cholesky,
 )
+from sidestep.core.kernels import kernel
 from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import BALL, Body, farthest
 
@@ -48,30 +48,30 @@ class Prior(NamedTuple):
     largest: float  # M A: noise before anything is known of it
 
 
-class Belief(NamedTuple):
+class Posterior(NamedTuple):
     """A Gaussian for every vector."""
 
-    centre: FloatArray  # (L+1, d)
+    mean: FloatArray  # (L+1, d)
     inverse: FloatArray  # V^-1, (L+1, d, d)
     noise: FloatArray  # R, (L+1,)
 
 
 @kernel
-def believe(prior: Prior, evidence: Evidence) -> Belief:
+def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
     """The belief that the evidence leaves; where every R is told it is the evidence's own."""
     learned = False
     for v in range(prior.noise.size):
         learned = learned or np.isnan(prior.noise[v])
     if not learned:
-        return Belief(evidence.centre, evidence.inverse, prior.noise)
-    return settled(evidence, noise_levels(prior, evidence), prior.variance)
+        return Posterior(evidence.centre, evidence.inverse, prior.noise)
+    return posterior_from_sums(evidence, noise_levels(prior, evidence), prior.variance)
 
 
 @kernel
-def settled(evidence: Evidence, noise: FloatArray, variance: float) -> Belief:
+def posterior_from_sums(evidence: Evidence, noise: FloatArray, variance: float) -> Posterior:
     """The belief from the sums alone, for one noise and the prior N(0, variance)."""
     n, d = evidence.centre.shape
-    held = Belief(np.empty((n, d)), np.empty((n, d, d)), noise)
+    posterior = Posterior(np.empty((n, d)), np.empty((n, d, d)), noise)
     precision, moment = np.empty((d, d)), np.empty(d)
     for v in range(n):
         for j in range(d):
@@ -80,9 +80,9 @@ def settled(evidence: Evidence, noise: FloatArray, variance: float) -> Belief:
                 precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
             precision[j, j] += noise[v] ** 2 / variance
         factor = cholesky(precision)
-        inverse_into(factor, held.inverse[v])
-        copied(solve_cholesky(factor, moment), held.centre[v])
-    return held
+        inverse_into(factor, posterior.inverse[v])
+        copy_into(solve_cholesky(factor, moment), posterior.mean[v])
+    return posterior
 
 
 @kernel
@@ -111,33 +111,33 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
 
 
 @kernel
-def draw(held: Belief, normals: FloatArray, times: int) -> FloatArray:
+def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
     """All vectors drawn so many times; normals (times (L+1) d,); (times, L+1, d)."""
-    n, d = held.centre.shape
+    n, d = posterior.mean.shape
     drawn = np.empty((times, n, d))
     for v in range(n):
-        factor = cholesky(held.inverse[v])
+        factor = cholesky(posterior.inverse[v])
         for time in range(times):
             mine = normals[(time * n + v) * d : (time * n + v + 1) * d]
             for j in range(d):
                 spread = 0.0
                 for k in range(j + 1):
                     spread += factor[j, k] * mine[k]
-                drawn[time, v, j] = held.centre[v, j] + held.noise[v] * spread
+                drawn[time, v, j] = posterior.mean[v, j] + posterior.noise[v] * spread
     return drawn
 
 
 @kernel
-def row_weights(held: Belief) -> FloatArray:
+def row_weights(posterior: Posterior) -> FloatArray:
     """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
-    n, d = held.centre.shape
+    n, d = posterior.mean.shape
     weights = np.ones(n)
     largest = 0.0
     for v in range(1, n):
         spread = 0.0
         for j in range(d):
-            spread += held.inverse[v, j, j]
-        weights[v] = 1.0 / (held.noise[v] * np.sqrt(spread / d))
+            spread += posterior.inverse[v, j, j]
+        weights[v] = 1.0 / (posterior.noise[v] * np.sqrt(spread / d))
         largest = max(largest, weights[v])
     for v in range(1, n):
         weights[v] /= largest
@@ -145,29 +145,29 @@ def row_weights(held: Belief) -> FloatArray:
 
 
 @kernel
-def variance(held: Belief, slopes: FloatArray) -> float:
+def variance(posterior: Posterior, slopes: FloatArray) -> float:
     """Variance of a quantity with these gradients, to first order."""
     total = 0.0
     for v in range(slopes.shape[0]):
-        total += held.noise[v] ** 2 * max(quadratic(held.inverse[v], slopes[v]), 0.0)
+        total += posterior.noise[v] ** 2 * max(quadratic(posterior.inverse[v], slopes[v]), 0.0)
     return total
 
 
 @kernel
-def reduction(held: Belief, v: int, slope: FloatArray, a: FloatArray) -> float:
+def reduction(posterior: Posterior, v: int, slope: FloatArray, a: FloatArray) -> float:
     """red(a, v): variance that one measurement of v along a takes off; slope is g_v."""
-    moved = apply(held.inverse[v], a)
-    return (held.noise[v] * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
+    moved = apply(posterior.inverse[v], a)
+    return (posterior.noise[v] * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
 
 
 @kernel
 def most_telling(
-    held: Belief, costs: FloatArray, slopes: FloatArray, a: FloatArray
+    posterior: Posterior, costs: FloatArray, slopes: FloatArray, a: FloatArray
 ) -> tuple[int, float]:
     """The vector that is best measured along a, and what a unit of cost takes off; ties: lowest."""
     best, largest = 0, -1.0
     for v in range(slopes.shape[0]):
-        here = reduction(held, v, slopes[v], a) / costs[v]
+        here = reduction(posterior, v, slopes[v], a) / costs[v]
         if here > largest * (1.0 + 1e-10):
             best, largest = v, here
     return best, largest
@@ -175,15 +175,15 @@ def most_telling(
 
 @kernel
 def most_telling_arm(
-    held: Belief, costs: FloatArray, slopes: FloatArray, menu: Menu
+    posterior: Posterior, costs: FloatArray, slopes: FloatArray, menu: Menu
 ) -> tuple[int, int, float]:
     """The arm and the vector whose measurement takes most off, and how much; all arms looked at."""
     best_arm, best_v, largest = 0, 0, -1.0
     along, square = np.empty(menu.squared.size), np.empty(menu.squared.size)
     for v in range(slopes.shape[0]):
-        direction = apply(held.inverse[v], slopes[v])
-        both_forms(menu.columns, direction, held.inverse[v], 0.0, along, square)
-        weight = held.noise[v] ** 2 / costs[v]
+        direction = apply(posterior.inverse[v], slopes[v])
+        both_forms(menu.columns, direction, posterior.inverse[v], 0.0, along, square)
+        weight = posterior.noise[v] ** 2 / costs[v]
         for k in range(along.size):
             along[k] = weight * along[k] * along[k] / (1.0 + square[k])
         arm = lowest_argmax(along)
@@ -194,7 +194,7 @@ def most_telling_arm(
 
 @kernel
 def most_telling_action(
-    held: Belief, costs: FloatArray, slopes: FloatArray, body: Body, reward: FloatArray
+    posterior: Posterior, costs: FloatArray, slopes: FloatArray, body: Body, reward: FloatArray
 ) -> tuple[FloatArray, int, float]:
     """The same over a solid: of the actions farthest along +-V^-1 g_v the one that tells most.
 
@@ -205,9 +205,9 @@ def most_telling_action(
     best: FloatArray = np.zeros(d)
     best_v, largest = 0, -1.0
     for v in range(n):
-        telling = apply(held.inverse[v], slopes[v])
+        telling = apply(posterior.inverse[v], slopes[v])
         if body.kind == BALL:
-            shifted = held.inverse[v].copy()
+            shifted = posterior.inverse[v].copy()
             for j in range(d):
                 shifted[j, j] += 1.0
             telling = solve_cholesky(cholesky(shifted), telling)
@@ -216,7 +216,7 @@ def most_telling_action(
         sign = 1.0 if dot(telling, reward) >= 0.0 else -1.0
         for _ in range(2):
             action = farthest(body, scaled(sign, telling))
-            here = reduction(held, v, slopes[v], action) / costs[v]
+            here = reduction(posterior, v, slopes[v], action) / costs[v]
             if here > largest * (1.0 + 1e-10):
                 best, best_v, largest = action, v, here
             sign = -sign

@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from sidestep.core.belief import (
-    Belief,
+from sidestep.core.estimator import absorb, no_evidence
+from sidestep.core.forms import Menu
+from sidestep.core.posterior import (
+    Posterior,
     Prior,
-    believe,
     draw,
     most_telling,
     most_telling_action,
     most_telling_arm,
     noise_levels,
+    posterior_from_sums,
+    posterior_of,
     reduction,
     row_weights,
-    settled,
     variance,
 )
-from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.forms import Menu
 
 DRAWS = 20_000
 NOISE = np.array([0.3, 0.6])
@@ -42,7 +42,7 @@ def evidence_of(dim=3, count=30, noise=NOISE, rho=0.27, seed=0):
 
 
 def held_of(evidence):
-    return Belief(evidence.centre, evidence.inverse, NOISE)
+    return Posterior(evidence.centre, evidence.inverse, NOISE)
 
 
 def test_a_draw_has_the_mean_and_the_covariance_of_the_posterior():
@@ -59,20 +59,20 @@ def test_a_draw_has_the_mean_and_the_covariance_of_the_posterior():
 
 def test_the_belief_from_the_sums_is_the_posterior_of_its_prior():
     evidence, prior = evidence_of(), 0.4
-    held = settled(evidence, NOISE, prior)
+    posterior = posterior_from_sums(evidence, NOISE, prior)
     for v in range(2):
         precision = evidence.gram[v] / NOISE[v] ** 2 + np.eye(3) / prior
         expected = np.linalg.solve(precision, evidence.moment[v] / NOISE[v] ** 2)
-        np.testing.assert_allclose(held.centre[v], expected, rtol=1e-9)
-        covariance = NOISE[v] ** 2 * held.inverse[v]
+        np.testing.assert_allclose(posterior.mean[v], expected, rtol=1e-9)
+        covariance = NOISE[v] ** 2 * posterior.inverse[v]
         np.testing.assert_allclose(covariance, np.linalg.inv(precision), rtol=1e-9)
 
 
 def test_where_the_noise_is_told_the_evidence_is_believed_as_it_is():
     evidence = evidence_of()
-    held = believe(Prior(np.full(2, 0.27), NOISE, 1 / 3, 1.0), evidence)
-    assert (held.centre == evidence.centre).all()
-    assert (held.inverse == evidence.inverse).all()
+    posterior = posterior_of(Prior(np.full(2, 0.27), NOISE, 1 / 3, 1.0), evidence)
+    assert (posterior.mean == evidence.centre).all()
+    assert (posterior.inverse == evidence.inverse).all()
 
 
 def test_a_measurement_takes_off_the_variance_that_was_announced():
@@ -86,19 +86,19 @@ def test_a_measurement_takes_off_the_variance_that_was_announced():
 
 
 def test_the_most_telling_arm_is_the_one_that_trying_them_all_finds():
-    held, rng = held_of(evidence_of()), np.random.default_rng(3)
+    posterior, rng = held_of(evidence_of()), np.random.default_rng(3)
     arms, slopes = ss.Arms(unit_rows(40, 3, rng)), rng.standard_normal((2, 3))
     costs = np.array([1.0, 2.5])
     table = np.array(
         [
-            [reduction(held, v, slopes[v], np.array(arm)) / costs[v] for v in range(2)]
+            [reduction(posterior, v, slopes[v], np.array(arm)) / costs[v] for v in range(2)]
             for arm in arms.vectors
         ]
     )
-    arm, v, most = most_telling_arm(held, costs, slopes, Menu(arms.columns, arms.squared))
+    arm, v, most = most_telling_arm(posterior, costs, slopes, Menu(arms.columns, arms.squared))
     assert (arm, v) == np.unravel_index(table.argmax(), table.shape)
     assert most == pytest.approx(table.max(), rel=1e-9)
-    along, told = most_telling(held, costs, slopes, np.array(arms.vectors[7]))
+    along, told = most_telling(posterior, costs, slopes, np.array(arms.vectors[7]))
     assert (along, told) == (table[7].argmax(), pytest.approx(table[7].max(), rel=1e-9))
 
 
@@ -108,9 +108,9 @@ def test_the_most_telling_arm_is_the_one_that_trying_them_all_finds():
 )
 def test_no_action_of_a_solid_tells_much_more_than_the_one_found(solid, share):
     """Exactly on the ball; elsewhere the denominator of red is left out of the search."""
-    held, rng = held_of(evidence_of()), np.random.default_rng(4)
+    posterior, rng = held_of(evidence_of()), np.random.default_rng(4)
     slopes, costs = rng.standard_normal((2, 3)), np.ones(2)
-    action, v, most = most_telling_action(held, costs, slopes, solid.body, np.ones(3))
+    action, v, most = most_telling_action(posterior, costs, slopes, solid.body, np.ones(3))
     assert solid.contains(action)
     if isinstance(solid, ss.UnitBall):
         points = unit_rows(4000, 3, rng)
@@ -118,15 +118,15 @@ def test_no_action_of_a_solid_tells_much_more_than_the_one_found(solid, share):
         points = rng.uniform(-1, 1, (4000, 3))
     else:
         points = rng.dirichlet(np.ones(3) * 0.3, 4000)
-    tried = [reduction(held, v, slopes[v], point) for v in range(2) for point in points]
+    tried = [reduction(posterior, v, slopes[v], point) for v in range(2) for point in points]
     assert most >= share * max(tried) * (1 - 1e-9)
-    assert most == pytest.approx(reduction(held, v, slopes[v], action), rel=1e-9)
+    assert most == pytest.approx(reduction(posterior, v, slopes[v], action), rel=1e-9)
 
 
 def test_of_two_protected_vectors_the_better_known_one_weighs_more():
     inverse = np.stack([np.eye(2), np.eye(2), 4 * np.eye(2)])
-    held = Belief(np.zeros((3, 2)), inverse, np.array([1.0, 0.1, 0.1]))
-    np.testing.assert_allclose(row_weights(held), [1.0, 1.0, 0.5])
+    posterior = Posterior(np.zeros((3, 2)), inverse, np.array([1.0, 0.1, 0.1]))
+    np.testing.assert_allclose(row_weights(posterior), [1.0, 1.0, 0.5])
 
 
 def learned(noise, count, seed, dim=4):
