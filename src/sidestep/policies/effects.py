@@ -21,8 +21,8 @@ def effects_of(
     policy: CompiledPolicy, state: State, vectors: FloatArray, level: float = 0.95
 ) -> Effects:
     """Effects of the rows of `vectors` (K, d)."""
-    held, freedom = _belief(policy, state)
+    posterior, freedom = _belief(policy, state)
     quantile = WIDER * float(stdtrit(freedom, 0.5 + level / 2))
-    forms = np.einsum("kj,vji,ki->vk", vectors, held.inverse, vectors)
-    spread = held.noise[:, None] * np.sqrt(np.maximum(forms, 0.0))
-    return Effects(held.centre @ vectors.T, quantile * spread)
+    forms = np.einsum("kj,vji,ki->vk", vectors, posterior.inverse, vectors)
+    spread = posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0))
+    return Effects(posterior.mean @ vectors.T, quantile * spread)

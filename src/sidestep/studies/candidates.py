@@ -50,6 +50,9 @@ class Candidates:
 def candidates_of(factors: Sequence[Factor], given: Any) -> Candidates:
     """Candidates from a frame of anyone's or a dict of columns; None: the grid, or the box."""
     factors = tuple(factors)
+    for factor in factors:
+        if not isinstance(factor, Factor):
+            raise InputError(f"factors must be of Factor, got {shown(factor)}")
     if given is not None:
         return Candidates(factors, "table", _rows(factors, columns_of(given, "candidates")))
     stepped = [factor for factor in factors if factor.grid]

@@ -12,6 +12,7 @@ from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.recording import Written
 from sidestep.studies.request import CONFIRM
 from sidestep.studies.words import (
+    counted,
     digits_of,
     digits_of_loss,
     limit_text,
@@ -217,6 +218,10 @@ def told_card(plan: Plan, name: str, done: Written) -> Card:
 def _told_text(plan: Plan, event: Event) -> str:
     """What an entry says, in a few words."""
     body = event.body
+    if event.kind == "imported":
+        return f"Imported: {counted(len(body['rows']), 'result')}."
+    if event.kind == "closed":
+        return "The study is closed; results may still be told."
     if event.kind == "withdrawn":
         return f"Withdrawn: question {event.ticket} ({', '.join(body['outcomes'])})."
     unit = plan.outcome(body["outcome"]).unit

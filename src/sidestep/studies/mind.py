@@ -6,6 +6,7 @@ goes on as if it never had been.
 """
 
 import warnings
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -30,6 +31,7 @@ from sidestep.studies.request import Request
 from sidestep.studies.scale import actions_of, allowed_of, in_units, problem_of, setting_at, vector
 
 Body = dict[str, Any]
+BEYOND_PRICE = 1e12
 
 
 class Mind:
@@ -67,7 +69,8 @@ class Mind:
         ]
         actions = allowed_of(self.plan, self.actions, request, last)
         with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
-            panel = ask_panel(self.policy, self.state, actions, rng, request.panel, waiting)
+            policy = self._measuring(request.measure_only)
+            panel = ask_panel(policy, self.state, actions, rng, request.panel, waiting)
         setting, candidate = self._setting(panel[0])
         action = vector(self.plan, setting)
         restricted = {"request": request.to_json()} if request != Request() else {}
@@ -85,6 +88,17 @@ class Mind:
             "policy": self.plan.policy,
             "state": digest(self.state.to_json()),
         }
+
+    def _measuring(self, names: tuple[str, ...]) -> Any:
+        """The policy where only these outcomes can be measured: the others are beyond all price."""
+        if not names:
+            return self.policy
+        costs = [
+            outcome.cost * (1.0 if outcome.name in names else BEYOND_PRICE)
+            for outcome in self.plan.outcomes
+        ]
+        problem = replace(self.policy.problem, costs=costs)
+        return from_config(self.plan.policy, problem, self.plan.knobs)
 
     def advise(self, book: Book) -> Best:
         """What the results stand by today; the card is added by the study."""

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
+from sidestep.studies.answers import Answer, entry_of, find_answer
 from sidestep.studies.events import Event, written
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
-from sidestep.studies.store import Log
+from sidestep.studies.store import CLOSED, Log
 from sidestep.studies.values import checked_number, shown
 from sidestep.studies.words import listed, local_time, plain, with_unit
 
@@ -99,7 +100,7 @@ def correct(
 
 def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
     """Close a question that will have no answer; or take back the answer it has."""
-    event = _entry(log, number)
+    event = entry_of(log, number)
     about = log.about(number) if event.kind == "asked" else []
     before = tuple(each for each in about if each.kind == "withdrawn")
     if before:
@@ -122,52 +123,29 @@ def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
     return Written((done,), repeated=False)
 
 
-class Answer(NamedTuple):
-    """A result as it counts now, and the entry that made it so."""
-
-    entry: int
-    row: int
-    ticket: int
-    outcome: str
-    value: float | None  # None: taken back
-    action: Setting
-    context: Mapping[str, Any] | None
-    latest: Event
+def take_over(log: Log, rows: list[dict[str, Any]], author: Author, source: str) -> Written:
+    """Record results from before the study, all at once."""
+    if author.key is not None and (found := log.find(author.key)):
+        return Written((found,), repeated=True)
+    body = {"rows": rows, "source": source}
+    event = log.append("imported", body=body, actor=author.actor, key=author.key)
+    return Written((event,), repeated=False)
 
 
-def find_answer(log: Log, place: tuple[int, int], outcome: str | None) -> Answer:
-    """The result of a question, or of an entry that brought results; an import has rows."""
-    number, row = place
-    event = _entry(log, number)
-    if event.kind == "asked":
-        event = _one_of(log.about(number), number, outcome)
-    body = event.body
-    if event.kind == "imported":
-        if not 0 <= row < len(body["rows"]):
-            raise InputError(f"row must lie in 0..{len(body['rows']) - 1}, got {row}")
-        body = body["rows"][row]
-    ticket = event.ticket or event.seq
-    value, action, latest = body["value"], body["action"], event
-    for each in log.about(ticket):
-        if each.kind == "corrected" and (each.body["answer"], each.body["row"]) == (event.seq, row):
-            value, action, latest = each.body["is"], each.body["action"], each
-    return Answer(
-        event.seq, row, ticket, body["outcome"], value, action, body.get("context"), latest
+def close(
+    log: Log, decision: Mapping[str, Any] | None, author: Author, reason: str | None
+) -> Written:
+    """End the asking: with what was recommended, with something else, or with nothing."""
+    if log.head.status == CLOSED:
+        last = [event for event in log.events() if event.kind == "closed"]
+        return Written(tuple(last[-1:]), repeated=True)
+    if decision is not None:
+        kind = "overruled" if decision["overruled"] else "accepted"
+        log.append(kind, body=dict(decision), actor=author.actor, reason=reason)
+    event = log.append(
+        "closed", body={}, actor=author.actor, reason=reason, key=author.key, status=CLOSED
     )
-
-
-def _one_of(about: list[Event], number: int, outcome: str | None) -> Event:
-    """The answer that is meant, where a question may have several."""
-    answers = {event.outcome: event for event in about if event.kind == "answered"}
-    if not answers:
-        raise InputError(f"question {number} must have an answer to change, got none so far")
-    if outcome is None and len(answers) > 1:
-        names = ", ".join(str(name) for name in answers)
-        raise InputError(f"which result of question {number} must be said ({names}), got none")
-    if outcome is not None and outcome not in answers:
-        names = ", ".join(str(name) for name in answers)
-        raise InputError(f"question {number} must have a result of it ({names}), got {outcome!r}")
-    return answers[outcome] if outcome is not None else next(iter(answers.values()))
+    return Written((event,), repeated=False)
 
 
 def _revise(
@@ -200,20 +178,6 @@ def check_asked(about: list[Event], ticket: object, name: str) -> list[Event]:
     if not about or about[0].kind != "asked":
         raise TicketNotFound(f"there is no question {shown(ticket)} in study {name!r}")
     return about
-
-
-def _entry(log: Log, number: int) -> Event:
-    """The entry of that number, which may be a question or a result."""
-    found = log.events(number - 1, 1) if _is_number(number) else []
-    if not found or found[0].kind not in ("asked", "answered", "imported"):
-        raise TicketNotFound(
-            f"there is no question or result {shown(number)} in study {log.head.name!r}"
-        )
-    return found[0]
-
-
-def _is_number(number: object) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**53
 
 
 def _waiting(about: list[Event]) -> list[str]:

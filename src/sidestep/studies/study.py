@@ -12,41 +12,31 @@ withdrawing load no arithmetic, so that a result can be saved wherever Python ru
 import getpass
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sidestep.errors import ConflictError, KeyReused, StudyClosed
+from sidestep.errors import ConflictError, InputError, KeyReused, StudyClosed
 from sidestep.studies import recording
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.candidates import candidates_of
-from sidestep.studies.card import Card
-from sidestep.studies.cards import ask_card, told_card
-from sidestep.studies.doubt import doubts_of
+from sidestep.studies.cards import told_card
 from sidestep.studies.events import Event, canonical, digest
-from sidestep.studies.factors import Factor
-from sidestep.studies.live import Live
+from sidestep.studies.factors import Factor, setting_of
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.overview import show_card
 from sidestep.studies.plan import Plan, plan_from_config
+from sidestep.studies.reading import Reading
 from sidestep.studies.recording import Author, Told, Written
 from sidestep.studies.request import Request, request_of
-from sidestep.studies.store import CLOSED, Events, Log, Names, Store, open_store, write
-from sidestep.studies.ticket import Receipt, Ticket, ticket_of
+from sidestep.studies.store import CLOSED, Log, Names, open_store, write
+from sidestep.studies.ticket import Receipt, Ticket
 
 if TYPE_CHECKING:
-    from sidestep.studies.advice import Best, Explanation
-
     pass
 
 
-class Study:
+class Study(Reading):
     """A study on its record. Make one with `Study.create`, come back to it with `Study.open`."""
-
-    def __init__(self, store: Store, name: str, plan: Plan, actor: str) -> None:
-        self.name, self.plan, self.actor = name, plan, actor
-        self._store = store
-        self._live = Live(store, name, plan)
 
     @classmethod
     def create(
@@ -225,46 +215,45 @@ class Study:
             lambda log: recording.withdraw(log, _number(number) or 0, author, reason)
         )
 
-    def best(self, *, rounds: bool = False) -> "Best":
-        """What the study would stand by today, whether that is enough, and what is not settled."""
-        from sidestep.studies.best_card import best_card  # noqa: PLC0415
+    def import_results(
+        self, table: Any, *, actor: str | None = None, key: str | None = None
+    ) -> Receipt:
+        """Record results from before, from a frame, a dict of columns or a path: all of them or none.
 
-        book = self._live.follow()
-        best = self._live.mind().advise(book)
-        return replace(best, card=best_card(self.plan, self.name, best))
+        A column for every factor, and one for every outcome that was measured (an empty cell: it was
+        not); or the columns `outcome` and `value`.
+        """
+        from sidestep.studies.importing import rows_of  # noqa: PLC0415
 
-    def explain(self, *, top: int = 8) -> "Explanation":
-        """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
-        from sidestep.studies.advice import Explanation  # noqa: PLC0415
-        from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
+        rows = rows_of(self.plan, table)
+        author = Author(actor or self.actor, key or uuid4().hex)
+        source = table.name if isinstance(table, Path) else type(table).__name__
+        return self._write(lambda log: recording.take_over(log, rows, author, source))
 
-        book = self._live.follow()
-        rows = tuple(self._live.mind().explain(book))
-        return Explanation(rows, explain_card(self.plan, self.name, rows, top))
+    def close(
+        self,
+        *,
+        accept: bool = False,
+        overrule: Mapping[str, object] | None = None,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> Receipt:
+        """End the asking. Results may still be told; the record stays.
 
-    def doubt(
-        self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
-    ) -> str | None:
-        """What is odd about a result that has not been told yet; None where nothing is."""
-        number = _number(ticket)
-        body: Mapping[str, Any] = {}
-        if number is not None:
-            about = self._store.about(self.name, number)
-            body = recording.check_asked(about, number, self.name)[0].body
-        results = recording.results_of(
-            self.plan, Told(value, measured), tuple(body.get("measure", ()))
-        )
-        outcomes = {outcome.name: outcome for outcome in self.plan.outcomes}
-        return doubts_of(outcomes, results, body.get("expected") or {})
-
-    def show(self) -> Card:
-        """What the study is and where it stands."""
-        book = self._live.follow()
-        return show_card(self.plan, self._store.head(self.name), book)
-
-    def history(self, after: int = 0, limit: int | None = None) -> Events:
-        """The record, oldest first."""
-        return self._store.events(self.name, after, limit)
+        accept     with today's recommendation
+        overrule   with this setting instead, with a reason
+        """
+        if overrule is not None and (accept or not reason):
+            raise InputError("overrule must come with a reason and without accept, got otherwise")
+        decision = None
+        if accept:
+            best = self.best()
+            decision = {"overruled": False, "action": best.action, "candidate": best.candidate}
+        if overrule is not None:
+            setting = setting_of(self.plan.factors, overrule, "overrule")
+            decision = {"overruled": True, "action": setting}
+        author = Author(actor or self.actor, None)
+        return self._write(lambda log: recording.close(log, decision, author, reason))
 
     def _asked(
         self, log: Log, request: Request, author: Author, *, new: bool
@@ -291,12 +280,6 @@ class Study:
         card = told_card(self.plan, self.name, done)
         entries = tuple(event.seq for event in done.events)
         return Receipt(entries, done.events[0].ticket, done.repeated, card)
-
-    def _ticket(self, question: Question) -> Ticket:
-        return ticket_of(question, ask_card(self.plan, self.name, question))
-
-    def __repr__(self) -> str:
-        return f"Study({self.name!r})"
 
 
 def user_of_the_machine() -> str:

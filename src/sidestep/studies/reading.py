@@ -1,0 +1,76 @@
+"""What can be seen of a study; none of it changes anything."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sidestep.studies import recording
+from sidestep.studies.book import Question
+from sidestep.studies.card import Card
+from sidestep.studies.cards import ask_card
+from sidestep.studies.doubt import doubts_of
+from sidestep.studies.live import Live
+from sidestep.studies.overview import show_card
+from sidestep.studies.plan import Plan
+from sidestep.studies.recording import Told
+from sidestep.studies.store import Events, Store
+from sidestep.studies.ticket import Ticket, ticket_of
+
+if TYPE_CHECKING:
+    from sidestep.studies.advice import Best, Explanation
+
+
+class Reading:
+    """A study as a reader has it."""
+
+    def __init__(self, store: Store, name: str, plan: Plan, actor: str) -> None:
+        self.name, self.plan, self.actor = name, plan, actor
+        self._store = store
+        self._live = Live(store, name, plan)
+
+    def best(self, *, rounds: bool = False) -> "Best":
+        """What the study would stand by today, whether that is enough, and what is not settled."""
+        from sidestep.studies.best_card import best_card  # noqa: PLC0415
+
+        book = self._live.follow()
+        best = self._live.mind().advise(book)
+        return replace(best, card=best_card(self.plan, self.name, best))
+
+    def explain(self, *, top: int = 8) -> "Explanation":
+        """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
+        from sidestep.studies.advice import Explanation  # noqa: PLC0415
+        from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
+
+        book = self._live.follow()
+        rows = tuple(self._live.mind().explain(book))
+        return Explanation(rows, explain_card(self.plan, self.name, rows, top))
+
+    def doubt(
+        self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
+    ) -> str | None:
+        """What is odd about a result that has not been told yet; None where nothing is."""
+        number = ticket.id if isinstance(ticket, Ticket) else ticket
+        body: Mapping[str, Any] = {}
+        if number is not None:
+            about = self._store.about(self.name, number)
+            body = recording.check_asked(about, number, self.name)[0].body
+        results = recording.results_of(
+            self.plan, Told(value, measured), tuple(body.get("measure", ()))
+        )
+        outcomes = {outcome.name: outcome for outcome in self.plan.outcomes}
+        return doubts_of(outcomes, results, body.get("expected") or {})
+
+    def show(self) -> Card:
+        """What the study is and where it stands."""
+        book = self._live.follow()
+        return show_card(self.plan, self._store.head(self.name), book)
+
+    def history(self, after: int = 0, limit: int | None = None) -> Events:
+        """The record, oldest first."""
+        return self._store.events(self.name, after, limit)
+
+    def _ticket(self, question: Question) -> Ticket:
+        return ticket_of(question, ask_card(self.plan, self.name, question))
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r})"
