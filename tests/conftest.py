@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import databases
 import numpy as np
 import pytest
-from databases import own_postgres, postgres, storage  # noqa: F401  # fixtures
 from scipy import stats
 
+import databases
+from databases import own_postgres, postgres, storage  # noqa: F401  # fixtures
 from sidestep.core.kernels import ieee_arithmetic
 from sidestep.errors import InputError
 

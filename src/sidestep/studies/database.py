@@ -67,6 +67,16 @@ class Database:
             finally:
                 connection.close()
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A connection to read from, for which time stands still."""
+        calm = {} if self.on_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with sentences(self.where), self.engine.connect().execution_options(**calm) as connection:
+            if self.on_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+            connection.rollback()
+
     def close(self) -> None:
         """Let go of every connection."""
         self.engine.dispose()

@@ -53,7 +53,7 @@ def is_away(error: BaseException) -> bool:
     return not code and _of_psycopg(error) and not _hopeless(error)
 
 
-def translated(error: SQLAlchemyError, where: str) -> StorageError:
+def translated(error: Exception, where: str) -> StorageError:
     """The exception of ours that says what happened to this storage."""
     code, said = code_of(error), _said(error)
     if is_busy(error):
@@ -120,7 +120,7 @@ def _hopeless(error: DBAPIError) -> bool:
     )
 
 
-def _said(error: SQLAlchemyError) -> str:
+def _said(error: Exception) -> str:
     """The first line of what the driver said."""
     cause = getattr(error, "orig", None) or error
     return str(cause).strip().partition("\n")[0]

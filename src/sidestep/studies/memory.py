@@ -153,6 +153,10 @@ class MemoryStore:
             yield log
             log.finish()
 
+    def blobs(self) -> Names:
+        """The digests of every blob."""
+        return sorted(self._blobs)
+
     def blob(self, digest: str) -> str | None:
         """The text with this digest."""
         return self._blobs.get(digest)

@@ -156,6 +156,10 @@ class SqlStore:
             yield log
             log.finish()
 
+    def blobs(self) -> Names:
+        """The digests of every blob."""
+        return sorted(row[0] for row in self.database.read(st.BLOB_NAMES, {}))
+
     def blob(self, digest: str) -> str | None:
         """The text with this digest."""
         return next((row[0] for row in self.database.read(st.BLOB, {"digest": digest})), None)

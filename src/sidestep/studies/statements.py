@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from sidestep.errors import RecordError
 from sidestep.studies.events import ERASED, REVISING, Event, Seal, canonical, written
 from sidestep.studies.store import Head
 from sidestep.studies.tables import BLOBS, EVENTS, SNAPSHOTS, STUDIES, TEXTS
@@ -100,6 +101,7 @@ BLANK = (
 )
 
 BLOB = select(BLOBS.c.body).where(BLOBS.c.hash == bindparam("digest"))
+BLOB_NAMES = select(BLOBS.c.hash)
 NEW_BLOB = {
     "sqlite": sqlite.insert(BLOBS).on_conflict_do_nothing(),
     "postgresql": postgresql.insert(BLOBS).on_conflict_do_nothing(),
@@ -130,34 +132,36 @@ DROP_AT = delete(SNAPSHOTS).where(_c.study_id == _study, _c.seq == _seq)
 
 
 def head_of(row: Fields) -> Head:
-    """The head from HEAD_COLUMNS."""
+    """The head from HEAD_COLUMNS; RecordError where the row was spoilt."""
     name, status, config, seq, hash_, updated = row
-    return Head(name, status, loads(config), seq, hash_, datetime.fromisoformat(updated))
+    try:
+        return Head(name, status, loads(config), seq, hash_, datetime.fromisoformat(updated))
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"the row of study {name!r} cannot be read: {error}") from None
 
 
 def event_of(row: Fields) -> Event:
-    """The event from a row of TAIL, ABOUT or FIND."""
+    """The event from a row of TAIL, ABOUT or FIND; RecordError where the row was spoilt."""
     (seq, kind, ticket, key, outcome, body, at, code, actor_digest, reason_digest, *rest) = row
     prev_hash, hash_, actor, actor_salt, reason, reason_salt = rest
+    try:
+        content, time = loads(_text(body)), datetime.fromisoformat(at)
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"event {seq} cannot be read: {error}") from None
     if actor is None:
         actor = ERASED
     if reason is None and reason_digest is not None:
         reason = ERASED
+    seal = Seal(body, actor_digest, actor_salt, reason_digest, reason_salt)
     return Event(
-        seq,
-        kind,
-        ticket,
-        key,
-        outcome,
-        loads(body),
-        actor,
-        reason,
-        datetime.fromisoformat(at),
-        code,
-        prev_hash,
-        hash_,
-        Seal(body, actor_digest, actor_salt, reason_digest, reason_salt),
+        seq, kind, ticket, key, outcome, content, actor, reason, time, code, prev_hash, hash_, seal
     )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text was expected, got {type(value).__name__}")
+    return value
 
 
 def event_values(study: int, event: Event) -> Values:

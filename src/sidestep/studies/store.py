@@ -153,6 +153,10 @@ class Store(Protocol):
         """A transaction that holds the study's lock; StudyNotFound. Not to be nested."""
         ...
 
+    def blobs(self) -> Names:
+        """The digests of every blob."""
+        ...
+
     def blob(self, digest: str) -> str | None:
         """The text with this digest."""
         ...
