@@ -1,52 +1,39 @@
 """`sidestep study ...`: parse, call, print. Data go to stdout, talk to stderr."""
 
-import json
-import shutil
-import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from sidestep.cli.record import app as record_app
+from sidestep.cli.terminal import (
+    DEFAULT,
+    Actor,
+    AsJson,
+    Given,
+    Key,
+    Measured,
+    Name,
+    Number,
+    Reason,
+    Storage,
+    ask_twice,
+    open_study,
+    print_card,
+    ranges_of,
+    result_of,
+    steps_of,
+    values_of,
+    whole_number,
+)
 from sidestep.errors import InputError
-
-if TYPE_CHECKING:
-    from sidestep.studies.card import Card
-    from sidestep.studies.plan import Plan
-    from sidestep.studies.study import Study
 
 app = typer.Typer(
     help="Ask what to try next, tell what came of it, see what is best; on a record that stays.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-DEFAULT = "sidestep.db"
-Name = Annotated[str, typer.Argument(help="Name of the study.")]
-Number = Annotated[int, typer.Argument(help="Number of the question, or of the entry.")]
-Storage = Annotated[
-    str,
-    typer.Option(
-        "--storage",
-        "-s",
-        envvar="SIDESTEP_STORAGE",
-        help="A file, sqlite:///... or postgresql://...",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-Actor = Annotated[str | None, typer.Option(help="Who does this; else the user of the machine.")]
-Key = Annotated[
-    str | None, typer.Option(help="The same key again is the same request, not a second one.")
-]
-Reason = Annotated[str, typer.Option(help="Why; it stays on record.")]
-Given = Annotated[
-    list[str] | None,
-    typer.Option(help="What was really done, where it was not what was asked: dose=35."),
-]
-Measured = Annotated[
-    str | None, typer.Option(help="The outcome that was measured, where it is not the one asked.")
-]
+app.add_typer(record_app)
 
 
 @app.command()
@@ -84,7 +71,7 @@ def create(
     arguments |= {"candidates": candidates} if candidates else {}
     arguments |= {} if seed is None else {"seed": seed}
     study = Study.create(name, storage, actor=actor, key=key, **arguments)
-    _print(study.show(), as_json=as_json)
+    print_card(study.show(), as_json=as_json)
 
 
 @app.command()
@@ -127,7 +114,7 @@ def ask(
     Example: sidestep study ask bp-pilot-07
              sidestep study ask bp-pilot-07 --confirm creatinine --largest-step lisinopril=10
     """
-    study = _open(name, storage, actor)
+    study = open_study(name, storage, actor)
     if allow and candidate:
         raise InputError("an ask must be restricted by --allow or by --candidate, got both")
     ticket = study.ask(
@@ -136,13 +123,13 @@ def ask(
         measure=None if confirm in (None, "any") else confirm,
         panel=panel,
         measure_only=measure_only or (),
-        allowed=candidate or _ranges(study.plan, allow),
-        largest_step=_steps(largest_step),
+        allowed=candidate or ranges_of(study.plan, allow),
+        largest_step=steps_of(largest_step),
         price_cap=price_cap,
-        context=_values(study.plan.context, context, "context"),
+        context=values_of(study.plan.context, context, "context"),
         key=key,
     )
-    _print(ticket.card, as_json=as_json)
+    print_card(ticket.card, as_json=as_json)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -168,21 +155,21 @@ def tell(
     Example: sidestep study tell bp-pilot-07 55 138.0
              sidestep study tell bp-pilot-07 55 138.0 --given lisinopril=35
     """
-    study = _open(name, storage, actor)
-    number = None if ticket == "-" else _whole("the number of a question", ticket)
-    result = _result(value, measured)
+    study = open_study(name, storage, actor)
+    number = None if ticket == "-" else whole_number("the number of a question", ticket)
+    result = result_of(value, measured)
     doubt = study.doubt(number, result, measured=measured)
     if doubt and not yes:
-        _ask_twice(doubt)
+        ask_twice(doubt)
     receipt = study.tell(
         number,
         result,
         measured=measured,
-        given=_values(study.plan.factors, given, "given"),
-        context=_values(study.plan.context, context, "context"),
+        given=values_of(study.plan.factors, given, "given"),
+        context=values_of(study.plan.context, context, "context"),
         key=key,
     )
-    _print(receipt.card, as_json=as_json)
+    print_card(receipt.card, as_json=as_json)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -205,17 +192,17 @@ def correct(
     """
     from sidestep.studies.values import read_number
 
-    study = _open(name, storage, actor)
+    study = open_study(name, storage, actor)
     receipt = study.correct(
         number,
         read_number("the value", value),
         reason=reason,
         measured=measured,
-        given=_values(study.plan.factors, given, "given"),
+        given=values_of(study.plan.factors, given, "given"),
         row=row,
         key=key,
     )
-    _print(receipt.card, as_json=as_json)
+    print_card(receipt.card, as_json=as_json)
 
 
 @app.command()
@@ -232,8 +219,8 @@ def withdraw(
 
     Example: sidestep study withdraw bp-pilot-07 55 --reason "missed visit"
     """
-    receipt = _open(name, storage, actor).withdraw(number, reason=reason, key=key)
-    _print(receipt.card, as_json=as_json)
+    receipt = open_study(name, storage, actor).withdraw(number, reason=reason, key=key)
+    print_card(receipt.card, as_json=as_json)
 
 
 @app.command()
@@ -242,7 +229,7 @@ def show(name: Name, storage: Storage = DEFAULT, as_json: AsJson = False) -> Non
 
     Example: sidestep study show bp-pilot-07
     """
-    _print(_open(name, storage).show(), as_json=as_json)
+    print_card(open_study(name, storage).show(), as_json=as_json)
 
 
 @app.command()
@@ -258,102 +245,4 @@ def best(
 
     Example: sidestep study best bp-pilot-07
     """
-    _print(_open(name, storage).best(rounds=rounds).card, as_json=as_json)
-
-
-@app.command("list")
-def list_studies(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """The studies of a storage, and whose turn it is.
-
-    Example: sidestep study list
-    """
-    from sidestep.studies.study import Study
-
-    for name in Study.list(storage):
-        print(name)
-
-
-def _open(name: str, storage: str, actor: str | None = None) -> "Study":
-    from sidestep.studies.study import Study
-
-    return Study.open(name, storage, actor=actor)
-
-
-def _print(card: "Card", *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(card.to_json(), ensure_ascii=False))
-        return
-    wide = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 80
-    print(card.text(max(wide, 60)))
-
-
-def _ask_twice(doubt: str) -> None:
-    """Go on only where a person says so; nothing has been saved."""
-    print(f"{doubt} Nothing was saved.", file=sys.stderr)
-    try:
-        sure = typer.confirm("Record it anyway?", err=True)
-    except typer.Abort:
-        raise InputError("a value that is far off must be told with --yes, got no answer") from None
-    if not sure:
-        raise typer.Exit(1)
-
-
-def _result(values: list[str], measured: str | None) -> Any:
-    """A number, or a number for every outcome of a panel."""
-    from sidestep.studies.values import read_number
-
-    if len(values) == 1 and "=" not in values[0]:
-        return read_number(measured or "the value", values[0])
-    return {name: read_number(name, text) for name, text in _pairs(values, "a panel")}
-
-
-def _values(factors: Any, texts: list[str] | None, what: str) -> dict[str, Any] | None:
-    """Values of factors from name=value."""
-    if not texts:
-        return None
-    known = {factor.name: factor for factor in factors}
-    return {
-        name: known[name].read(text) if name in known else text
-        for name, text in _pairs(texts, what)
-    }
-
-
-def _ranges(plan: "Plan", texts: list[str] | None) -> dict[str, Any] | None:
-    """What is allowed, from dose=0:20 or salt=none."""
-    from sidestep.studies.values import read_number
-
-    if not texts:
-        return None
-    words = {factor.name for factor in plan.factors if factor.is_category}
-    allowed: dict[str, Any] = {}
-    for name, text in _pairs(texts, "--allow"):
-        if name in words:
-            allowed[name] = text.split(":")
-        else:
-            allowed[name] = [read_number(f"allowed of {name}", end) for end in text.split(":")]
-            allowed[name] *= 2 if len(allowed[name]) == 1 else 1
-    return allowed
-
-
-def _steps(texts: list[str] | None) -> dict[str, float] | None:
-    from sidestep.studies.values import read_number
-
-    if not texts:
-        return None
-    return {name: read_number(name, text) for name, text in _pairs(texts, "--largest-step")}
-
-
-def _pairs(texts: Iterable[str], what: str) -> list[tuple[str, str]]:
-    pairs = []
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise InputError(f"{what} must be written as name=value, got {text!r}")
-        pairs.append((name.strip(), value.strip()))
-    return pairs
-
-
-def _whole(what: str, text: str) -> int:
-    if not text.isdecimal():
-        raise InputError(f"{what} must be a whole number, got {text!r}")
-    return int(text)
+    print_card(open_study(name, storage).best(rounds=rounds).card, as_json=as_json)

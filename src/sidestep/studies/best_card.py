@@ -108,7 +108,7 @@ def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
             )
         )
     text = effect_text(plan.target, best.effects[plan.target.name])
-    if best.clean is not None:
+    if best.clean is not None and best.results >= best.needed:
         text += f" Of it, {_towards(plan.target, best.clean)} is clean."
     lines.append(Prose(text))
     return tuple(lines)
@@ -157,7 +157,7 @@ def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
     open_names = [each for each, effect in best.effects.items() if effect.verdict == OPEN]
     if open_names and not best.unsettled:
         content.append(Prose(f"{listed(open_names)}.", lead="Not settled:"))
-    if best.probability is not None:
+    if best.probability is not None and best.results >= best.needed:
         content.append(_contest_text(plan, best))
     return content
 

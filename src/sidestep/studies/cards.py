@@ -105,8 +105,8 @@ def _reason(plan: Plan, body: Mapping[str, Any]) -> str:
     if rival is None:
         return f"What is known least for the decision is {measured}." if shares else ""
     return (
-        f"Two {words.candidates} contend: this one and {_named(rival)}. What tells them apart best is "
-        f"what they do to {measured}"
+        f"Two {words.candidates} contend: this one and {_named(plan, rival)}. What tells them "
+        f"apart best is what they do to {measured}"
         + _doubt_text(": this one result should remove about", shares, measured, "")
         + "."
     )
@@ -123,9 +123,9 @@ def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, end: str
     return f"{begin} {percent(shares[measured])} of that doubt{beside}{end}"
 
 
-def _named(candidate: Mapping[str, Any]) -> str:
+def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
     """A candidate in a sentence: no. 167 (40 · 7.5 · 25)."""
-    setting = short(candidate["action"])
+    setting = short(plan.factors, candidate["action"])
     return (
         setting if candidate["candidate"] is None else f"no. {candidate['candidate']} ({setting})"
     )
@@ -139,7 +139,7 @@ def _price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     if best["action"] == body["action"]:
         return "It is today's best."
     less = with_unit(number(price, digits_of_loss(target)), target.unit)
-    named, now = _named(best), f"this {plan.words.round}"
+    named, now = _named(plan, best), f"this {plan.words.round}"
     if price <= HARDLY * (target.matters or target.half / 20):
         return f"It should do about as well as today's best, {named}: {less} less {now}."
     return f"Asking has a price: about {less} less {now} than today's best, {named}."

@@ -17,7 +17,7 @@ def explain_card(plan: Plan, name: str, rows: tuple[Row, ...], top: int = 8) -> 
         rows=tuple(
             (
                 str(row.candidate),
-                short(row.action),
+                short(plan.factors, row.action),
                 *(_effect_text(each, row.effects[each.name]) for each in plan.outcomes),
                 percent(row.probability) if row.probability else "<1%",
             )

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 from sidestep.studies.book import Book, Question
 from sidestep.studies.card import Card, Command, Prose, Section, Table
-from sidestep.studies.events import Event, written
+from sidestep.studies.events import written
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.store import CLOSED, Head
-from sidestep.studies.words import counted, listed, local_time, plain, short, with_unit
+from sidestep.studies.words import counted, listed
 
 
 def show_card(plan: Plan, head: Head, book: Book) -> Card:
@@ -99,52 +99,33 @@ def _next(head: Head, questions: list[Question]) -> Command:
     return Command(f"sidestep study ask {head.name}")
 
 
-def entry_text(plan: Plan, event: Event) -> str:
-    """One line of the record: what happened."""
-    body, kind = event.body, event.kind
-    if kind == "asked":
-        return f"asked: {short(body['action'])}; measure {', '.join(body['measure'])}"
-    if kind == "withdrawn":
-        return f"question {event.ticket} withdrawn ({', '.join(body['outcomes'])})"
-    if kind == "imported":
-        return f"imported {counted(len(body['rows']), 'result')}"
-    if kind not in ("answered", "corrected"):
-        return kind
-    unit, about = plan.outcome(body["outcome"]).unit, f"question {event.ticket}"
-    about = about if event.ticket else "without a question"
-    if kind == "answered":
-        done = f" ({short(body['action'])} {plan.words.done})" if body.get("given") else ""
-        return f"{about}: {body['outcome']} {with_unit(plain(body['value']), unit)}{done}"
-    was = "nothing" if body["was"] is None else plain(body["was"])
-    now = "taken back" if body["is"] is None else f"is now {with_unit(plain(body['is']), unit)}"
-    return f"{about} corrected: {body['outcome']} {was} {now}"
-
-
-def history_card(plan: Plan, name: str, events: list[Event]) -> Card:
-    """The record, oldest first: who, when, what, why."""
-    content: list[Prose] = []
-    for event in events:
-        why = f" “{event.reason}”" if event.reason else ""
-        who = f"{event.actor}, {local_time(written(event.at))}"
-        content.append(Prose(f"{entry_text(plan, event)}.{why} {who}", lead=str(event.seq)))
-    data = [
-        {
-            "seq": event.seq,
-            "kind": event.kind,
-            "ticket": event.ticket,
-            "outcome": event.outcome,
-            "body": event.body,
-            "actor": event.actor,
-            "reason": event.reason,
-            "at": written(event.at),
-            "hash": event.hash,
-        }
-        for event in events
-    ]
+def list_card(shown: list[Card]) -> Card:
+    """Every study on a line: where it stands, and whose turn it is."""
+    rows = tuple(
+        (
+            str(card.data["study"]),
+            counted(card.data["results"], "result"),
+            _turn(card),
+            f"changed {age_text(card.data['updated'])}",
+        )
+        for card in shown
+    )
+    empty = Prose("There is no study here yet: sidestep study create --example")
     return Card(
-        kind="history",
-        title=f"The record of {name}",
-        aside=counted(len(events), "entry", "entries"),
-        sections=(Section("", tuple(content)),),
-        data={"study": name, "events": data},
+        kind="list",
+        title=counted(len(shown), "study", "studies").capitalize(),
+        sections=(Section("", (Table(rows) if rows else empty,)),),
+        data={"studies": [{k: v for k, v in card.data.items() if k != "config"} for card in shown]},
+    )
+
+
+def _turn(card: Card) -> str:
+    """Who is awaited: an answer, or a question."""
+    if card.data["status"] == CLOSED:
+        return "closed"
+    questions = card.data["open"]
+    if not questions:
+        return "ready to ask"
+    return (
+        f"awaits {counted(len(questions), 'answer')}, oldest asked {age_text(questions[0]['at'])}"
     )

@@ -1,7 +1,8 @@
 """What can be seen of a study; none of it changes anything."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidestep.studies import recording
@@ -12,6 +13,7 @@ from sidestep.studies.doubt import doubts_of
 from sidestep.studies.live import Live
 from sidestep.studies.overview import show_card
 from sidestep.studies.plan import Plan
+from sidestep.studies.record_card import verify_card
 from sidestep.studies.recording import Told
 from sidestep.studies.store import Events, Store
 from sidestep.studies.ticket import Ticket, ticket_of
@@ -65,12 +67,37 @@ class Reading:
         book = self._live.follow()
         return show_card(self.plan, self._store.head(self.name), book)
 
+    def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
+        """Whether the record is whole; with `asks`, whether every question would be put again.
+
+        known   a hash that was noted earlier: it must be in the chain
+        """
+        from sidestep.studies.record import verify  # noqa: PLC0415
+
+        verdict = verify(self._store, self.name, known=known)
+        if not asks or not verdict.holds:
+            return verify_card(verdict)
+        from sidestep.studies.replay import replayed  # noqa: PLC0415
+
+        return verify_card(verdict, replayed(self._store, self.name, self.plan))
+
+    def export(self, path: Any = None) -> Iterator[str]:
+        """The whole record as lines of JSON, its chain included; written to a file where one is named."""
+        from sidestep.studies.exchange import export_study  # noqa: PLC0415
+
+        lines = export_study(self._store, self.name)
+        if path is None:
+            return lines
+        kept = list(lines)
+        Path(path).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        return iter(kept)
+
     def history(self, after: int = 0, limit: int | None = None) -> Events:
         """The record, oldest first."""
         return self._store.events(self.name, after, limit)
 
     def _ticket(self, question: Question) -> Ticket:
-        return ticket_of(question, ask_card(self.plan, self.name, question))
+        return ticket_of(self.plan, question, ask_card(self.plan, self.name, question))
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"

@@ -111,6 +111,20 @@ def request_of(
     )
 
 
+def request_from_json(kept: Mapping[str, Any]) -> Request:
+    """The request that `to_json` wrote."""
+    fields = {name: value for name, value in kept.items() if name not in ("ranges", "words")}
+    for name in ("measure_only", "candidates"):
+        if name in kept:
+            fields[name] = tuple(kept[name])
+    for name in ("largest_step", "context"):
+        if name in kept:
+            fields[name] = tuple(kept[name].items())
+    for name in ("ranges", "words"):
+        fields[name] = tuple((each, tuple(value)) for each, value in kept.get(name, {}).items())
+    return Request(**fields)
+
+
 def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, Value], ...]:
     """A value for every context factor, where the plan has a model that needs them."""
     wanted = {factor.name: factor for factor in plan.context}

@@ -6,6 +6,7 @@ from typing import Any
 from sidestep.studies.book import Question
 from sidestep.studies.card import Card
 from sidestep.studies.factors import Setting
+from sidestep.studies.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,13 @@ class Ticket:
         return self.card._repr_html_()
 
 
-def ticket_of(question: Question, card: Card) -> Ticket:
+def ticket_of(plan: Plan, question: Question, card: Card) -> Ticket:
     """The ticket of a question."""
     body, panel = question.body, question.panel
     return Ticket(
         id=question.id,
         round=body["round"],
-        action=dict(body["action"]),
+        action={factor.name: body["action"][factor.name] for factor in plan.factors},
         candidate=body["candidate"],
         measure=panel[0] if len(panel) == 1 else panel,
         card=card,

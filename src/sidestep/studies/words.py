@@ -1,6 +1,7 @@
 """The words and the figures of a card: a vocabulary per study, and digits that a person can act on."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -109,12 +110,12 @@ def percent(share: float) -> str:
     return "<1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
 
 
-def short(setting: dict[str, Value]) -> str:
+def short(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:
     """A candidate in one breath: 40 · 7.5 · 25."""
-    return " · ".join(plain(value) for value in setting.values())
+    return " · ".join(plain(setting[factor.name]) for factor in factors)
 
 
-def set_text(factors: tuple[Factor, ...], setting: dict[str, Value]) -> str:
+def set_text(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:
     """A candidate in words: lisinopril 30, amlodipine 10, chlortalidone 25 mg/day."""
     parts = []
     for place, factor in enumerate(factors):
