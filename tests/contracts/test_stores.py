@@ -236,7 +236,8 @@ def test_a_block_that_raises_saves_nothing(store, study):
             log.append("asked", body={}, actor="ada", status=CLOSED)
             raise ZeroDivisionError
 
-    pytest.raises(ZeroDivisionError, act)
+    with pytest.raises(ZeroDivisionError):
+        act()
     assert store.head(study)[1:5:2] == (OPEN, 1)
     assert len(store.events(study)) == 1
     assert store.find(study, "k") is None
@@ -252,7 +253,8 @@ def test_a_refused_append_spoils_its_block_even_where_the_block_goes_on(store, s
             with pytest.raises(KeyReused):
                 log.append("asked", body={}, actor="ada", key="k")
 
-    pytest.raises(KeyReused, act)
+    with pytest.raises(KeyReused):
+        act()
     assert store.head(study).seq == 2
 
 

@@ -26,7 +26,7 @@ def url_of(storage: str | Path, *, create: bool) -> URL:
         return _file_url(Path(storage), create=create)
     try:
         url = sa.make_url(storage)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # a port that is no number
         raise _bad_url(storage) from None
     if url.drivername.partition("+")[0] == "sqlite":
         return _sqlite_url(url, create=create)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from importlib import import_module
 from typing import Any, NamedTuple
 
-from sidestep import __version__
 from sidestep.errors import InputError
 
 Body = dict[str, Any]
@@ -36,6 +36,7 @@ KINDS = (
 )
 SETTLING = ("answered", "withdrawn")  # one of these per ticket and outcome
 REVISING = ("corrected", "withdrawn", "erased")  # these change what an earlier fold rested on
+CODE: str = import_module("sidestep").__version__  # the front door, which nobody inside imports
 GENESIS = "0" * 64  # what the first event links to
 ERASED = "(erased)"  # what stands where a person's words were blanked
 
@@ -117,7 +118,7 @@ class Entry:
             actor=self.actor,
             reason=self.reason,
             at=at,
-            code=__version__,
+            code=CODE,
             prev_hash=prev_hash,
             hash="",
             seal=seal,
