@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from sidestep.cli.bench import shortened, with_table
+from sidestep.cli.bench import patients_of, shortened, with_table
 from sidestep.cli.main import app
+from sidestep.errors import InputError
 from sidestep.experiments import report
+from sidestep.experiments.results import load_results
 from sidestep.experiments.sheets import Rendered
 from sidestep.experiments.spec import Spec, jobs_of, parse_spec, shipped_specs
 
@@ -68,16 +70,32 @@ def test_a_policy_of_some_worlds_loses_those_that_are_left_out():
 
 @pytest.mark.parametrize("name", ["warfarin", "panel"])
 def test_the_table_goes_to_the_warfarin_worlds_and_to_no_other(name, iwpc, tmp_path):
-    spec = with_table(shipped(name), iwpc, tmp_path)
+    spec = with_table(shipped(name), iwpc)
     for world in spec.worlds:
         assert ("path" in world.knobs) == (world.world == "warfarin")
-    assert "<pre>" in (tmp_path / name / "extra.html").read_text()
+    assert patients_of(spec)
+    assert all("distinct arms" in text for text in patients_of(spec))
 
 
-def test_an_experiment_without_patients_needs_no_table(tmp_path):
+def test_an_experiment_without_patients_needs_no_table():
     spec = shipped("failure")
-    assert with_table(spec, None, tmp_path) == spec
-    assert not list(tmp_path.iterdir())
+    assert with_table(spec, None) == spec
+    assert patients_of(spec) == []
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:the arms do not reach")
+def test_another_setting_is_refused_before_anything_is_replaced(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
+    asked = ["reproduce", "failure", "--runs", "1", "--jobs", "1", "--out", str(tmp_path)]
+    app([*asked, "--horizon", "6"], standalone_mode=False)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    for names in (asked[:2], ["reproduce", "lower-bound", "failure"]):
+        with pytest.raises(InputError, match="failure must hold runs of this spec alone.*horizon"):
+            app([*names, *asked[2:], "--horizon", "4"], standalone_mode=False)
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")} == before
+    app([*asked, "--horizon", "4", "--overwrite"], standalone_mode=False)
+    assert load_results(tmp_path)["round"].max() == 4
 
 
 @pytest.mark.full

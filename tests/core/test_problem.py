@@ -8,10 +8,12 @@ import pytest
 
 from sidestep.core.checks import check_integer, check_positive, check_probability
 from sidestep.core.problem import Problem, Query, checked_feedback, checked_query
+from sidestep.policies.base import Decision
+from sidestep.policies.uniform import Uniform
 
 HUGE = 10**400  # an integer that no float can hold
 NOT_WHOLE = (1.0, True, np.True_, "2", None, 2.5, float("nan"), np.array(2))
-NOT_A_NUMBER = ("0.1", None, True, np.True_, 1j, [0.1], np.array(0.1), float("nan"))
+NOT_A_NUMBER = ("0.1", None, True, np.True_, 1j, [0.1], np.array([0.1]), float("nan"))
 NOT_FINITE = (float("inf"), float("-inf"), HUGE, -HUGE, np.longdouble("1e4000"))
 
 
@@ -225,7 +227,29 @@ def test_an_action_that_is_not_made_of_finite_numbers_is_refused(refusal, action
     assert refusal(checked_query, problem(), Query(action, 0)).startswith("action must ")
 
 
-@pytest.mark.parametrize("index", named((*NOT_WHOLE, -1, 3, HUGE)))
+@pytest.mark.parametrize("index", [True, False, np.True_])
+def test_a_truth_value_is_no_index(refusal, index):
+    assert refusal(Query, [1, 0], index) == f"index must be an integer >= 0, got {index}"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        (Decision(Query(np.zeros(3), 0), "play"), "got a Decision: hand over its .query"),
+        ((np.zeros(3), 0), "got a tuple: write Query(action, index)"),
+        (None, "got a NoneType: write Query(action, index)"),
+    ],
+    ids=["Decision", "tuple", "None"],
+)
+def test_what_is_no_query_is_refused_with_a_hint(refusal, query, words):
+    policy = Uniform(problem())
+    assert refusal(policy.tell, policy.init(), query, 0.1) == f"query must be a Query, {words}"
+
+
+@pytest.mark.parametrize(
+    "index",
+    named((*(index for index in NOT_WHOLE if type(index) not in (bool, np.bool_)), -1, 3, HUGE)),
+)
 def test_an_index_outside_the_vectors_is_refused(refusal, index):
     message = refusal(checked_query, problem(), Query(np.zeros(3), index))
     assert message.startswith("index must lie in 0..2, got ")
@@ -234,7 +258,9 @@ def test_an_index_outside_the_vectors_is_refused(refusal, index):
 # Feedback
 
 
-@pytest.mark.parametrize("value", [0, 1, -1.5, np.float32(0.5), np.int64(7), 2e6, -2e6])
+@pytest.mark.parametrize(
+    "value", [0, 1, -1.5, np.float32(0.5), np.int64(7), 2e6, -2e6, np.array(0.5), np.array(3)]
+)
 def test_finite_numbers_within_the_bound_are_feedback(value):
     number = checked_feedback(problem(), value)
     assert type(number) is float

@@ -240,3 +240,20 @@ def test_the_failure_picture_names_what_the_example_names():
     for name in (r"\theta_1 = u_0", r"a_1 = \theta_0", "a_2", r"u_{-\pi/4}", r"\bar\theta_1"):
         assert name in words
     assert struct.unpack(">I", png_of(figures.failure_picture())[16:20])[0] == int(4.8 * DPI)
+
+
+@pytest.mark.parametrize("kind", figures.KINDS)
+def test_every_figure_is_drawn_where_no_regret_was_paid_and_nobody_has_intervals(kind):
+    nothing = {
+        "mean": np.zeros(200),
+        "sd": np.zeros(200),
+        "slope": np.nan,
+        "final": np.zeros(10),
+        "phases": dict.fromkeys(PHASES, 0.0),
+        "widths": np.zeros((2, 0)),
+    }
+    panel = Panel("w", [series("mine", **nothing)])
+    done = figures.render(Drawing("n", kind, [panel], styles_of([["mine"]])))
+    assert done.png
+    words = {"growth": b"no regret above zero", "widths": b"no policy here has an interval"}
+    assert words.get(kind, b"") in done.svg

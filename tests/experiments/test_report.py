@@ -14,7 +14,6 @@ from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 from sidestep.experiments import report
 from sidestep.experiments.bounds import pairs_of, upper_rows
-from sidestep.experiments.executors import Mapped
 from sidestep.experiments.sheets import Rendered
 from sidestep.experiments.summary import summarise
 
@@ -158,11 +157,11 @@ def test_watchers_hear_of_every_figure_and_another_runner_may_draw(tmp_path, ske
     write(tmp_path, spec_of("oful"), plain)
 
     class Backwards:
-        def map(self, function, jobs):
-            return [function(job) for job in reversed(jobs)]
+        def run(self, work, jobs):
+            return map(work, reversed(jobs))
 
     heard = []
-    report.build(tmp_path, watch=heard.append, runner=Mapped(Backwards()))
+    report.build(tmp_path, watch=heard.append, runner=Backwards())
     assert len(heard) == len(report.KINDS) + 1
     assert heard[0].startswith("report: 1/6 figures, made-up-world-widths")
 

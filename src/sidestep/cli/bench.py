@@ -4,7 +4,7 @@ import html
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from sidestep.environments.warfarin import describe
+from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
+from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_whole
 from sidestep.experiments.spec import (
     PolicySpec,
@@ -24,26 +26,44 @@ from sidestep.experiments.spec import (
     read_spec,
     shipped_specs,
 )
-from sidestep.experiments.sweep import Progress, Watcher, check_jobs, sweep
+from sidestep.experiments.sweep import Failed, Progress, Watcher, check_jobs, sweep
 from sidestep.policies.catalog import look_up
 
 console = Console(stderr=True)
 
 
 EXTRA = "extra.html"  # what a report shows at the top of an experiment, beside its spec
+SHOWN = 10  # failed runs that are named
 KEPT = 20  # rounds of a run that was cut short, at least
 HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of rounds
 
 
 def reproduce(
-    names: list[str], *, data: Path | None, settings: Mapping[str, Any], jobs: int, out: Path
-) -> None:
-    """Run shipped experiments, keeping what is done already."""
+    names: list[str],
+    *,
+    data: Path | None,
+    settings: Mapping[str, Any],
+    jobs: int,
+    out: Path,
+    overwrite: bool,
+) -> list[Failed]:
+    """Run shipped experiments, keeping what is done already; nothing runs where one is refused."""
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
+    if data is not None and not any(map(_has_patients, specs)):
+        raise InputError(
+            f"--data must go with an experiment on patients, warfarin or panel, got {', '.join(names)}"
+        )
+    specs = [with_table(spec, data) for spec in specs]
     for spec in specs:
-        _sweep(with_table(spec, data, out), out, _runner(jobs, ""), resume=True)
+        check_owner(out, spec, resume=True, overwrite=overwrite)
+    patients = [patients_of(spec) for spec in specs]
+    failed = []
+    for spec, lines in zip(specs, patients, strict=True):
+        _say_patients(out / spec.name, lines)
+        failed += _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
+    return failed
 
 
 def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
@@ -85,34 +105,65 @@ def _among(entry: PolicySpec, kept: set[str]) -> PolicySpec:
     return entry.model_copy(update={"worlds": [name for name in entry.worlds if name in kept]})
 
 
-def with_table(spec: Spec, data: Path | None, out: Path) -> Spec:
+def with_table(spec: Spec, data: Path | None) -> Spec:
     """An experiment with its Warfarin worlds on the user's table, or on the look-alike without one."""
-    patients = [world for world in spec.worlds if world.world == "warfarin"]
-    if not patients:
-        return spec
-    told = [describe(data, world.knobs["preset"], world.knobs["scale"]) for world in patients]
-    lines = list(dict.fromkeys(one.summary() for one in told))
-    _say("\n\n".join(lines))
-    fragment = "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines)
-    write_whole(out / spec.name / EXTRA, fragment.encode())
     if data is None:
         return spec
     path = {"path": str(data.resolve())}
     worlds = [
-        world.model_copy(update={"knobs": world.knobs | path}) if world in patients else world
+        world.model_copy(update={"knobs": world.knobs | path}) if _is_warfarin(world) else world
         for world in spec.worlds
     ]
     return spec.model_copy(update={"worlds": worlds})
 
 
-def run_spec(path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool) -> None:
-    """Run an experiment from a file."""
-    _sweep(read_spec(path), out, _runner(jobs, scheduler), resume=resume)
+def _is_warfarin(world: WorldSpec) -> bool:
+    return world.world == "warfarin"
 
 
-def finish(folder: Path, *, as_json: bool) -> None:
-    """Build the report and print what came out."""
-    from sidestep.experiments import report
+def _has_patients(spec: Spec) -> bool:
+    return any(map(_is_warfarin, spec.worlds))
+
+
+def patients_of(spec: Spec) -> list[str]:
+    """Which patients the Warfarin worlds of an experiment are made of, a text for each kind."""
+    found = [world.knobs for world in spec.worlds if _is_warfarin(world)]
+    texts = [describe(knobs.get("path"), knobs["preset"], knobs["scale"]) for knobs in found]
+    return list(dict.fromkeys(description.summary() for description in texts))
+
+
+def _say_patients(home: Path, lines: list[str]) -> None:
+    """On the terminal, and beside the spec for the report."""
+    if lines:
+        _say("\n\n".join(lines))
+        fragment = "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines)
+        write_whole(home / EXTRA, fragment.encode())
+
+
+def run_spec(
+    path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool, overwrite: bool
+) -> list[Failed]:
+    """Run an experiment from a file; returns the runs that failed."""
+    spec = read_spec(path)
+    check_owner(out, spec, resume=resume, overwrite=overwrite)
+    return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
+
+
+def finish(folder: Path, *, as_json: bool, failed: Sequence[Failed] = ()) -> None:
+    """Build the report and print what came out; raise at the end where runs failed."""
+    if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
+        _report(folder, as_json=as_json)
+    if failed:
+        for run in failed[:SHOWN]:
+            _say(run.reason)
+        more = f", {len(failed) - SHOWN} more than shown" if len(failed) > SHOWN else ""
+        raise FailedRunsError(
+            f"{len(failed)} runs failed{more}; the others are kept, and --resume plays these again"
+        )
+
+
+def _report(folder: Path, *, as_json: bool) -> None:
+    from sidestep.experiments import report  # noqa: PLC0415  (matplotlib, after the last round)
 
     extras = {
         file.parent.name: file.read_text(encoding="utf-8") for file in folder.glob(f"*/{EXTRA}")
@@ -133,11 +184,12 @@ def _runner(jobs: int, scheduler: str) -> Runner:
     return Processes(jobs) if jobs > 1 else Serial()
 
 
-def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool) -> None:
+def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> list[Failed]:
     _say(f"{spec.name}: checking and, the first time, compiling")
     check_jobs(spec, compile_first=not isinstance(runner, Dask))
     with _watcher(spec.name) as watch:
-        sweep(spec, out, runner, resume=resume, watch=watch)
+        swept = sweep(spec, out, runner, resume=resume, overwrite=overwrite, watch=watch)
+    return swept.failed
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """The command line. Commands load what they need when they run, so that --help is quick."""
 
 import json
+import multiprocessing
 import os
+import signal
 import sys
 import warnings
 from functools import cache
@@ -25,6 +27,9 @@ app.add_typer(study_app, name="study")
 
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace runs of another spec or setting in --out.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
 INTERRUPTED = 130  # what shells expect after Ctrl-C
@@ -73,6 +78,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Three runs of 200 rounds: a look.")
     ] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the paper's experiments and leave a report.
@@ -85,8 +91,10 @@ def reproduce(
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
-    bench.reproduce(wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out)
-    bench.finish(out, as_json=as_json)
+    failed = bench.reproduce(
+        wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
+    )
+    bench.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -95,6 +103,7 @@ def run(
     jobs: Jobs = 0,
     scheduler: Annotated[str, typer.Option(help="A Dask scheduler, tcp://HOST:PORT.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Keep finished runs.")] = False,
+    overwrite: Overwrite = False,
     out: Out = Path("out"),
     as_json: AsJson = False,
 ) -> None:
@@ -105,8 +114,15 @@ def run(
     from sidestep.cli import bench
 
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    bench.run_spec(spec, out=out, jobs=jobs or _cores(), scheduler=scheduler, resume=resume)
-    bench.finish(out, as_json=as_json)
+    failed = bench.run_spec(
+        spec,
+        out=out,
+        jobs=jobs or _cores(),
+        scheduler=scheduler,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    bench.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -194,8 +210,22 @@ def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> No
         print(f"{'':<{width}}  {knobs or '(no knobs)'}")
 
 
+def _interrupt(*_: Any) -> NoReturn:
+    """The first Ctrl-C: leave, keeping what is finished."""
+    signal.signal(signal.SIGINT, _leave_at_once)
+    raise KeyboardInterrupt
+
+
+def _leave_at_once(*_: Any) -> NoReturn:
+    """The second one: leave, without a word."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(INTERRUPTED)
+
+
 def main() -> None:
     """The `sidestep` command; what it exits with is in EXIT_CODES, 0 where all went well."""
+    signal.signal(signal.SIGINT, _interrupt)
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
     try:
         sys.exit(app(standalone_mode=False))
@@ -218,6 +248,7 @@ def main() -> None:
 
 
 def _say_interrupted(kept: str = "finished runs are kept, --resume goes on") -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving already
     print(f"sidestep: interrupted; {kept}", file=sys.stderr)
     sys.exit(INTERRUPTED)
 

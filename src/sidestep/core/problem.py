@@ -11,6 +11,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK, as_numbers, check_integer, check_positive, is_finite, shown
 from sidestep.errors import InputError
 
+TOO_LONG = "scale the actions, or raise the problem's action_bound"
 TARGET = 0  # index of theta_0; protected vectors are 1..L
 
 
@@ -92,6 +93,10 @@ class Query:
     action: FloatArray  # (d,)
     index: int  # 0 the target, 1..L the protected
 
+    def __post_init__(self) -> None:
+        if isinstance(self.index, (bool, np.bool_)):
+            raise InputError(f"index must be an integer >= 0, got {self.index}")
+
 
 def per_vector(value: float | Sequence[float], count: int) -> FloatArray:
     """A number for every vector, from one number or one each; (count,)."""
@@ -105,6 +110,9 @@ def checked_query(problem: Problem, query: Query) -> Query:
 
 def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
     """The same, as action and index."""
+    if not isinstance(query, Query):
+        hint = "hand over its .query" if hasattr(query, "query") else "write Query(action, index)"
+        raise InputError(f"query must be a Query, got a {type(query).__name__}: {hint}")
     action = as_numbers("action", query.action)  # a copy: kernels know one kind of array
     if action.shape != (problem.dim,):
         raise InputError(f"action must have shape ({problem.dim},), got {action.shape}")
@@ -113,7 +121,7 @@ def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
         raise InputError("action must be finite numbers, got NaN or infinity")
     if length > problem.action_bound * (1 + SLACK):
         raise InputError(
-            f"action must have length at most {problem.action_bound:g}, got {length:.12g}"
+            f"action must have length at most {problem.action_bound:g}, got {length:.12g}: {TOO_LONG}"
         )
     check_integer("index", query.index, low=0, high=problem.n_protected)
     return action, int(query.index)
@@ -125,6 +133,8 @@ def checked_feedback(problem: Problem, value: object) -> float:
     The bound is no statement about the noise: one absurd number (a lost decimal point, a code for
     "missing") would drown every sum it enters for good.
     """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if not is_finite(value):
         raise InputError(f"feedback must be a finite number, got {shown(value)}")
     number = float(value)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import SLACK
+from sidestep.core.checks import SLACK, check_rng
 from sidestep.core.geometry import dot, largest, orthonormal, project_off
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
@@ -91,6 +91,7 @@ class Instance:
     def observe(self, query: Query, rng: Generator) -> float:
         """Feedback of a query: <a, theta_i> and noise. Every call takes one draw."""
         query = checked_query(self.problem, query)
+        check_rng(rng)
         draw = rng.standard_normal() if self.truth.noise == GAUSSIAN else rng.random()
         value = float(feedback_of(self.truth, query.action, query.index, draw))
         if np.isnan(value):

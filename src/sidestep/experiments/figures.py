@@ -20,6 +20,7 @@ from sidestep.experiments.sheets import (
     dots_sheet,
     law_look_of,
     lines_sheet,
+    log_axes,
     log_axis,
     look_of,
     png_of,
@@ -84,8 +85,7 @@ def growth(drawing: Drawing) -> Figure:
             axis.plot(one.rounds[late], one.mean[late], color=look["color"], linewidth=5, alpha=0.2)
         for k, law in enumerate(drawing.laws):
             axis.plot(law.x, law.y, **law_look_of(k))
-        log_axis(axis.xaxis)
-        log_axis(axis.yaxis)
+        log_axes(axis, "no regret above zero")
     return figure
 
 
@@ -107,8 +107,7 @@ def widths(drawing: Drawing) -> Figure:
         for one in panel.series:
             good, look = one.widths[1] > 0, look_of(drawing.styles[one.entry])
             axis.plot(one.widths[0][good], one.widths[1][good], markevery=0.15, **look)
-        log_axis(axis.xaxis)
-        log_axis(axis.yaxis)
+        log_axes(axis, "no policy here has an interval")
     return figure
 
 

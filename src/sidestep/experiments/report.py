@@ -180,7 +180,7 @@ def _experiment(
     absent = [world.id for world in spec.worlds if world.id not in played]
     parts = [
         f'<p class="note">{text(spec.note.strip())}</p>\n' if spec.note else "",
-        f"<p><b>{missing} runs are missing</b>: an interrupted sweep, or runs of other settings."
+        f"<p><b>{missing} runs are missing</b>: an interrupted sweep, or runs that failed."
         "</p>\n" if missing else "",
         f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n" if absent else "",
         extra,

@@ -226,6 +226,15 @@ def _short(value: float, _: object) -> str:
     return f"{value:g}".replace("e+0", "e").replace("e-0", "e-")
 
 
+def log_axes(axes: Axes, nothing: str) -> None:
+    """Both axes logarithmic; where nothing drawn is above zero, `nothing` says so instead."""
+    if not all(math.isfinite(axis.get_minpos()) for axis in (axes.xaxis, axes.yaxis)):
+        axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", va="center")
+        return
+    log_axis(axes.xaxis)
+    log_axis(axes.yaxis)
+
+
 def log_axis(axis: XAxis | YAxis) -> None:
     """A logarithmic axis with plain numbers, more of them where it is short."""
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
