@@ -191,6 +191,31 @@ def environments(as_json: AsJson = False) -> None:
     _print_catalog(rows, "world", as_json=as_json)
 
 
+@app.command()
+def demo(
+    storage: Annotated[str, typer.Argument(help="Where the study is kept.")] = "demo.db",
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="Play so many visits by yourself and show what came out.", min=1),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the study.", min=0)] = 7,
+    as_json: AsJson = False,
+) -> None:
+    """A simulated clinic to play with: three drugs, four markers, a laboratory that answers.
+
+    Example: sidestep demo
+             sidestep demo --rounds 30
+    """
+    from sidestep.cli import demo as clinic
+
+    study = clinic.opened(storage, seed)
+    if rounds is None and sys.stdin.isatty():
+        clinic.by_hand(study)
+    else:
+        clinic.play(study, rounds or 20)
+    clinic.conclude(study, storage, as_json=as_json)
+
+
 def _first_line(thing: Any) -> str:
     return (thing.__doc__ or "").strip().splitlines()[0]
 
