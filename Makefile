@@ -36,7 +36,7 @@ bench: .venv/made           ## speed: the machine's limits, numpy, every policy;
 	$(BIN)/python -m benchmarks.speed --out bench
 
 bench-check: .venv/made     ## has anything become slower? ratios against numpy, in a minute
-	$(BIN)/python benchmarks/check.py
+	$(BIN)/python -m benchmarks.check
 
 readme-figures: run         ## the two figures of the README, from the traces of `make run`
 	cp out/figures/synthetic-synthetic-regret.png docs/figures/synthetic.png
