@@ -1,4 +1,4 @@
-"""Stories of sixty rounds: late answers, a slip and its correction, a missed visit, something else given."""
+"""Sixty rounds as life has them: late answers, a slip corrected, a missed visit, something else given."""
 
 from collections import deque
 from typing import Any
