@@ -13,7 +13,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from sidestep import __version__
-from sidestep.errors import InputError, SidestepError
+from sidestep.cli.study import app as study_app
+from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepError
 
 app = typer.Typer(
     help="Move one outcome and leave the others alone, measuring one outcome at a time.",
@@ -22,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(study_app, name="study")
 
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]
@@ -29,6 +31,7 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace runs of another spec or setting in --out.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
 
@@ -157,6 +160,31 @@ def environments(as_json: AsJson = False) -> None:
     _print_catalog(rows, "world", as_json=as_json)
 
 
+@app.command()
+def demo(
+    storage: Annotated[str, typer.Argument(help="Where the study is kept.")] = "demo.db",
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="Play so many visits by yourself and show what came out.", min=1),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the study.", min=0)] = 7,
+    as_json: AsJson = False,
+) -> None:
+    """A simulated clinic to play with: three drugs, four markers, a laboratory that answers.
+
+    Example: sidestep demo
+             sidestep demo --rounds 30
+    """
+    from sidestep.cli import demo as clinic
+
+    study = clinic.opened(storage, seed)
+    if rounds is None and sys.stdin.isatty():
+        clinic.by_hand(study)
+    else:
+        clinic.play(study, rounds or 20)
+    clinic.conclude(study, storage, as_json=as_json)
+
+
 def _first_line(thing: Any) -> str:
     return (thing.__doc__ or "").strip().splitlines()[0]
 
@@ -190,17 +218,14 @@ def _leave_at_once(*_: Any) -> NoReturn:
 
 
 def main() -> None:
-    """The `sidestep` command: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
+    """The `sidestep` command; what it exits with is in EXIT_CODES, 0 where all went well."""
     signal.signal(signal.SIGINT, _interrupt)
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
     try:
         sys.exit(app(standalone_mode=False))
-    except InputError as error:
-        print(f"sidestep: {error}", file=sys.stderr)
-        sys.exit(2)
     except SidestepError as error:
         print(f"sidestep: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except (KeyboardInterrupt, typer.Abort):
         _say_interrupted()
     except SystemExit as leaving:
