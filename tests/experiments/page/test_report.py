@@ -7,7 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-from made_up import HORIZON, PROBLEM, spec_of, trace_of, write
+from made_up import HORIZON, spec_of, trace_of, write
 
 from sidestep.core import theory
 from sidestep.core.problem import Problem
@@ -198,10 +198,9 @@ def test_the_failure_example_comes_with_its_picture(tmp_path, sketched):
     assert "never shortens the confidence set" in (tmp_path / "report.html").read_text()
 
 
-def protected(job, coreset="certified"):
+def protected(job):
     """A trace of Protected LinUCB on the ball: no arm has a number there."""
-    printed = f"ProtectedLinUCB(problem={PROBLEM}, rho=0.5, delta=0.01, coreset='{coreset}')"
-    trace = trace_of(job, np.full(job.horizon, 0.1), printed=printed)
+    trace = trace_of(job, np.full(job.horizon, 0.1))
     trace.record.arm[:] = -1
     return trace
 
