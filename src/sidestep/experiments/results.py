@@ -25,6 +25,7 @@ from sidestep.experiments.spec import Job, Spec
 
 FORMAT = 1
 KEY = "sidestep"
+EXTRA = "extra.html"
 
 
 def versions() -> dict[str, str]:
@@ -126,6 +127,19 @@ def write_spec(folder: Path, spec: Spec) -> None:
     """Keep the experiment beside its runs."""
     text = spec.model_dump_json(indent=1)
     write_whole(folder / spec.name / "spec.json", text.encode())
+
+
+def write_extra(folder: Path, spec: Spec, fragment: str) -> None:
+    """Keep a piece of HTML that the report shows at the top of the experiment."""
+    write_whole(folder / spec.name / EXTRA, fragment.encode())
+
+
+def read_extra(folder: Path, spec: Spec) -> str:
+    """That piece; nothing where there is none."""
+    for file in (folder / spec.name / EXTRA, folder / EXTRA):
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+    return ""
 
 
 def read_specs(folder: Path) -> list[Spec]:
