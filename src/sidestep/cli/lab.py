@@ -72,10 +72,10 @@ def run_spec(
     return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
 
 
-def finish(folder: Path, *, as_json: bool, failed: Sequence[Failed] = ()) -> None:
+def finish(folder: Path, *, jobs: int, as_json: bool, failed: Sequence[Failed] = ()) -> None:
     """Build the report and print what came out; raise at the end where runs failed."""
     if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
-        _report(folder, as_json=as_json)
+        _report(folder, _runner(jobs, ""), as_json=as_json)
     if failed:
         for run in failed[:SHOWN]:
             _say(run.reason)
@@ -85,11 +85,11 @@ def finish(folder: Path, *, as_json: bool, failed: Sequence[Failed] = ()) -> Non
         )
 
 
-def _report(folder: Path, *, as_json: bool) -> None:
+def _report(folder: Path, runner: Runner, *, as_json: bool) -> None:
     from sidestep.cli.printing import panels_lines, table_lines  # noqa: PLC0415  (after the last
     from sidestep.experiments.page.report import build  # noqa: PLC0415            round: matplotlib)
 
-    report = build(folder, on_progress=_every_two_seconds())
+    report = build(folder, on_progress=_every_two_seconds(), runner=runner)
     rows = report.shown.to_dicts()
     if as_json:
         print(json.dumps(rows, indent=1, default=str))
