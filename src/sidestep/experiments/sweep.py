@@ -16,7 +16,7 @@ from sidestep.environments.sources import compiled_source
 from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.ownership import claim
-from sidestep.experiments.results import to_parquet, trace_path, write_whole
+from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
 from sidestep.experiments.simulate import simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.policies.base import CompiledPolicy
@@ -106,7 +106,7 @@ def run_job(job: Job) -> Finished | Failed:
             start = time.perf_counter()
             trace = simulate(policy, instance, job.horizon, job.seed, job.every)
         seconds = time.perf_counter() - start
-        content = to_parquet(job, trace, seconds)
+        content = to_parquet(job, trace, notes_of(policy), seconds)
     except Exception as error:  # anything may happen in somebody else's policy: the others go on
         where = f"world {job.world_id}, policy {job.policy_id}, run {job.run}"
         return Failed(job, f"{job.experiment}: {where}: {_in_words(error)}")

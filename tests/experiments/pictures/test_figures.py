@@ -33,7 +33,7 @@ def series(entry, scale=1.0, power=0.5, **changes):
     made = {
         "entry": entry,
         "policy": entry,
-        "printed": "",
+        "knobs": {},
         "label": entry,
         "legend": f"{entry} [rho=0.1]",
         "rounds": ROUNDS,

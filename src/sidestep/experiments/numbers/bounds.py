@@ -15,7 +15,6 @@ import numpy as np
 from sidestep.core import theory
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem
-from sidestep.experiments.numbers.effects import told_of
 from sidestep.experiments.numbers.summary import Series, WorldSummary
 from sidestep.experiments.numbers.traces import NAN, Row
 
@@ -65,12 +64,11 @@ def setting_of(world: WorldSummary, series: Series) -> Setting | None:
         return None
     if not value > 0 or series.policy != PLAYER:
         return None
-    knobs = told_of(series.printed)[1]
-    rho, delta, rule = (knobs.get(name) for name in ("rho", "delta", "coreset"))
+    rho, delta, rule = (series.knobs.get(name) for name in ("rho", "delta", "coreset"))
     if rho is None or delta is None:
         return None
     value = min(value, problem.norm_bound**2)  # no spanning set has more
-    proved = world.facts.on_ball and not knobs.get("literal") and rule != "adaptive"
+    proved = world.facts.on_ball and not series.knobs.get("literal") and rule != "adaptive"
     return Setting(problem, value, float(delta), float(rho), str(rule), proved)
 
 

@@ -14,7 +14,7 @@ relative        mean final regret over the lowest of the policies shown on that 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars
@@ -58,7 +58,7 @@ class Series(NamedTuple):
 
     entry: str  # id in the spec, before the grid is laid out; decides the style
     policy: str  # its name in the catalog
-    printed: str  # the policy with all its knobs, as it prints itself
+    knobs: dict[str, Any]  # all of them, as far as the traces say
     label: str
     legend: str  # label and knobs
     rounds: FloatArray  # (n,)
@@ -196,7 +196,7 @@ def _series(
     return Series(
         entry=base.id,
         policy=base.policy,
-        printed=runs[0].notes["policy"],
+        knobs=runs[0].notes.get("knobs", {}),
         label=label,
         legend=f"{label} [{knobs}]" if knobs else label,
         rounds=rounds[keep],

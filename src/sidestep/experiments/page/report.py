@@ -6,11 +6,10 @@ DIR/figures/*.png, *.svg   DIR/tables/*.csv   DIR/report.html (nothing to load, 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import polars
 
-from sidestep.errors import InputError
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.numbers import bounds
 from sidestep.experiments.numbers.summary import Summary, WorldSummary, summarise
@@ -21,30 +20,34 @@ from sidestep.experiments.page.page import (
     page,
     picture,
     section,
-    slope,
     table,
     text,
 )
 from sidestep.experiments.pictures.figures import render
 from sidestep.experiments.pictures.sheets import Drawing, Panel, Style, styles_of
-from sidestep.experiments.results import read_specs, write_whole
+from sidestep.experiments.results import read_extra, write_whole
 from sidestep.experiments.spec import Spec
 
 KINDS = ("regret", "growth", "phases", "finals", "queries", "widths")
-MAIN_TABLE = "policies.csv"
+
+
+class Report(NamedTuple):
+    """What was built."""
+
+    page: Path
+    specs: list[Spec]
+    shown: polars.DataFrame  # a row for every experiment, world and policy that the page shows
 
 
 def build(
     folder: Path | str,
-    extras: Mapping[str, str] | None = None,
     *,
     on_progress: Callable[[str], None] | None = None,
     runner: Runner | None = None,
-) -> Path:
-    """Write figures, tables and report.html into a results folder; returns the page.
+) -> Report:
+    """Write figures, tables and report.html into a results folder.
 
-    `extras` are HTML fragments by name of experiment, put at its top. `on_progress` hears how far it is;
-    `runner` draws the figures elsewhere, for instance in processes.
+    `on_progress` hears how far it is; `runner` draws the figures elsewhere, for instance in processes.
     """
     folder = Path(folder)
     summary = summarise(folder)
@@ -58,11 +61,13 @@ def build(
         if on_progress:
             on_progress(f"report: {len(pictures)}/{len(plan)} figures, {done.name}")
     _write_tables(folder, summary, pairs)
-    content = _page(summary, pairs, pictures, extras or {})
-    write_whole(folder / "report.html", content.encode())
+    extras = {spec.name: read_extra(folder, spec) for spec in summary.specs}
+    page = folder / "report.html"
+    write_whole(page, _page(summary, pairs, pictures, extras).encode())
     if on_progress:
-        on_progress(f"report: {folder / 'report.html'}")
-    return folder / "report.html"
+        on_progress(f"report: {page}")
+    shown = summary.policies.filter("shown").drop("shown").fill_nan(None)
+    return Report(page, summary.specs, shown)
 
 
 def groups_of(worlds: Sequence[WorldSummary], experiment: str) -> dict[str, list[WorldSummary]]:
@@ -152,7 +157,7 @@ def _page(
     for spec in summary.specs:
         groups = groups_of(summary.worlds, spec.name)
         if groups:
-            parts.append(_experiment(spec, summary, groups, pictures, extras.get(spec.name, "")))
+            parts.append(_experiment(spec, summary, groups, pictures, extras[spec.name]))
     parts.append(closing.theory(summary.worlds, pairs, pictures))
     parts.append(closing.promises())
     parts.append(closing.repeat(summary))
@@ -219,53 +224,3 @@ def _side_by_side(
     drawn = picture(pictures[f"{spec.name}-panel"], panel.FIGURE, wide=True)
     numbers = table(panel.table_of(spec, rows), panel.CAPTION)
     return f'{numbers}{lines}<div class="figures">{drawn}</div>\n'
-
-
-def table_rows(folder: Path | str) -> list[dict[str, Any]]:
-    """The main table as the last `build` left it: a row for every experiment, world and policy."""
-    path = Path(folder) / "tables" / MAIN_TABLE
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file; `sidestep report {folder}` writes it")
-    words = ("experiment", "world", "policy", "entry", "label", "linear_rule")
-    types = dict.fromkeys(words, polars.String)
-    frame = polars.read_csv(path, schema_overrides=types, infer_schema_length=None)
-    return frame.filter("shown").drop("shown").to_dicts()
-
-
-def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """The main table as plain lines, a block a world."""
-    last = None
-    for row in rows:
-        here = f"{row['experiment']} / {row['world']}"
-        if here != last:
-            print(f"\n{here}")
-            print(
-                f"  {'policy':<42}{'mean':>10}{'sd':>10}  {'95% interval':<22}{'vs reference':<24}"
-                f"{'linear':<8}{'exponent':<10}x lowest"
-            )
-            last = here
-        spans = [
-            _span(row[a], row[b])
-            for a, b in (("low", "high"), ("difference_low", "difference_high"))
-        ]
-        gap = "" if row["difference"] is None else f"{row['difference']:+.4g} {spans[1]}"
-        sd = "" if row["sd"] is None else f"{row['sd']:.4g}"
-        label = row["label"] + (" *" if row["grid"] else "")
-        print(
-            f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {spans[0]:<22}{gap:<24}"
-            f"{row['share_linear']:<8.0%}{slope(row['exponent']):<10}{panel.times(row['relative'])}"
-        )
-    if any(row["grid"] for row in rows):
-        print("\n* best point of its grid on these very runs")
-
-
-def print_panels(folder: Path | str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Of every experiment that is a panel, its worlds side by side."""
-    for spec in read_specs(Path(folder)):
-        mine = [row for row in rows if row["experiment"] == spec.name]
-        if spec.panel and mine:
-            print("\n" + "\n".join(panel.plain(spec, mine)))
-
-
-def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{low:.4g}, {high:.4g}]"

@@ -121,7 +121,7 @@ def widths(drawing: Drawing) -> Figure:
 
 def phases(drawing: Drawing) -> Figure:
     """Where the regret was paid: CORE-SET, lock-in as far as the monitor saw it, exploration, play."""
-    figure, axes = bars_sheet(drawing, "mean pseudo-regret", 0.25)
+    figure, axes = bars_sheet(drawing, "mean pseudo-regret")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         start = np.zeros(len(panel.series))
         for name, colour in FILLS.items():
@@ -130,13 +130,13 @@ def phases(drawing: Drawing) -> Figure:
             axis.barh(rows, length, left=start, height=0.6, color=colour, label=name)
             start += length
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, borderaxespad=0.2)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
 def queries(drawing: Drawing) -> Figure:
     """Which vector was measured how often; 0 is the target."""
-    figure, axes = bars_sheet(drawing, "share of the queries (0: the target)", 0.0)
+    figure, axes = bars_sheet(drawing, "share of the queries (0: the target)")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         for row, series in enumerate(panel.series):
             shares = series.counts / series.counts.sum()
@@ -153,7 +153,7 @@ def queries(drawing: Drawing) -> Figure:
 
 def finals(drawing: Drawing) -> Figure:
     """Final regret of every run: box of the quartiles, line at the median, whiskers to the ends."""
-    figure, axes = bars_sheet(drawing, "final cumulative pseudo-regret", 0.0)
+    figure, axes = bars_sheet(drawing, "final cumulative pseudo-regret")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         for row, series in enumerate(panel.series):
             low, first, middle, third, high = np.quantile(series.final, [0, 0.25, 0.5, 0.75, 1])
