@@ -12,6 +12,7 @@ from scipy import stats
 
 import databases
 from databases import own_postgres, postgres, storage  # noqa: F401  # fixtures
+from sidestep.core.kernels import ieee_arithmetic
 from sidestep.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -91,3 +92,10 @@ def iwpc() -> Path:
     if not IWPC.is_file():
         pytest.skip(f"the Warfarin table is not here: SIDESTEP_IWPC names it, else {IWPC}")
     return IWPC
+
+
+@pytest.fixture(autouse=True)
+def _ieee_arithmetic():
+    """Kernels that a test calls from Python divide by zero as they do everywhere."""
+    with ieee_arithmetic():
+        yield

@@ -19,6 +19,7 @@ SidestepError                 everything that we raise on purpose
 |   `-- RecordError           the chain of the record does not hold; names the event
 |-- CoreSetError              CORE-SET reached its cap; says why it cannot end
 |-- ResultsError              results cannot be written
+|-- FailedRunsError           some runs of a sweep broke off; the others are kept
 `-- ExecutorError             there is nobody to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
@@ -100,6 +101,10 @@ class CoreSetError(SidestepError):
 
 class ResultsError(SidestepError):
     """Results cannot be written; what was finished is kept."""
+
+
+class FailedRunsError(SidestepError):
+    """Some runs of a sweep broke off; the others are kept."""
 
 
 class ExecutorError(SidestepError):

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq, nnls
 
 from sidestep.core import ball, dual
-from sidestep.core.compiled import kernel
+from sidestep.core.kernels import kernel
 
 RHO, DELTA = 0.1, 1e-3
 NOISES = (0.001, 0.1, 1.0)

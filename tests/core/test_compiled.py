@@ -11,7 +11,7 @@ from numba.core.errors import TypingError
 from numba.core.runtime import _nrt_python, rtsys
 
 import sidestep
-from sidestep.core.compiled import bare, cache_folder
+from sidestep.core.kernels import cache_folder, kernel
 from sidestep.environments import synthetic
 
 PACKAGE = Path(sidestep.__file__).parent
@@ -60,7 +60,7 @@ def test_where_the_users_cache_cannot_be_written_a_temporary_folder_is_taken(tmp
 
 
 def test_a_bare_kernel_that_allocates_is_refused():
-    @bare
+    @kernel(refcounts=False)
     def forgetful(n):
         return np.empty(n).size
 

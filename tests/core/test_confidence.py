@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidestep.core.compiled import kernel
 from sidestep.core.confidence import (
     LOGDET,
     PRINTED,
@@ -17,6 +16,7 @@ from sidestep.core.confidence import (
     width,
 )
 from sidestep.core.estimator import absorb, no_evidence
+from sidestep.core.kernels import kernel
 
 
 def confidence(n=1, *, rho=0.1, noise=0.1, M=1.0, A=1.0, delta=1e-3, form=LOGDET):
@@ -116,10 +116,14 @@ def test_width_is_half_the_interval_over_the_ellipsoid(d, form):
     drawn = confidence(noise=0.3, form=form)
     evidence = measured(drawn, d, random_history(2, d, 5))
     rng = np.random.default_rng(3)
-    reach, inverse, centre = radius(drawn, evidence, 0), evidence.inverse[0], evidence.centre[0]
+    set_radius, inverse, centre = (
+        radius(drawn, evidence, 0),
+        evidence.inverse[0],
+        evidence.centre[0],
+    )
     sphere = rng.standard_normal((100_000, d))
     sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
-    boundary = centre + reach * sphere @ np.linalg.cholesky(inverse).T
+    boundary = centre + set_radius * sphere @ np.linalg.cholesky(inverse).T
     for action in rng.standard_normal((5, d)):
         half = width(drawn, evidence, 0, action)
         along = boundary @ action
@@ -133,10 +137,10 @@ def test_the_width_is_reached_inside_the_set():
     drawn = confidence(noise=0.3)
     evidence = measured(drawn, 4, random_history(4, 4, 12))
     action = np.array([0.3, -0.5, 0.1, 0.7])
-    reach, inverse = radius(drawn, evidence, 0), evidence.inverse[0]
-    move = reach * inverse @ action / np.sqrt(action @ inverse @ action)
+    set_radius, inverse = radius(drawn, evidence, 0), evidence.inverse[0]
+    move = set_radius * inverse @ action / np.sqrt(action @ inverse @ action)
     precision = evidence.gram[0] + drawn.rho[0] * np.eye(4)
-    assert np.sqrt(move @ precision @ move) == pytest.approx(reach, rel=1e-12)
+    assert np.sqrt(move @ precision @ move) == pytest.approx(set_radius, rel=1e-12)
     assert move @ action == pytest.approx(width(drawn, evidence, 0, action), rel=1e-12)
 
 

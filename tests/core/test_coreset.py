@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sidestep.core.actions import Arms, UnitBall
+from sidestep.core.actions import Arms, UnitBall, off_menu
 from sidestep.core.coreset import (
     CERTIFIED,
     EIGENVALUE,
@@ -18,11 +18,11 @@ from sidestep.core.coreset import (
     best_rows,
     best_subset,
     certified_factor,
+    end_core_set,
     error_bound,
     is_check,
     needed_eigenvalue,
     plain_estimates,
-    settle,
     stopping_size,
     whole_error,
 )
@@ -114,7 +114,7 @@ def phase(law, protected, rng, noise="gaussian", schedule=None, cap=10**7):
         total = total + (n - before) * protected
         total += law.noise * draws(rng, protected.shape, noise, n - before)
         before = n
-        settle(law, after(n, total), core_set)
+        end_core_set(law, after(n, total), core_set)
         if core_set[0]:
             return n, np.flatnonzero(core_set[1:])
     raise AssertionError("a schedule has no end")
@@ -153,7 +153,7 @@ def test_the_printed_rule_ends_at_the_first_sweep_whose_threshold_is_passed(kind
     for n in range(1, first + 1):
         assert core_set[0] == 0
         total += protected  # feedback without noise, under a rule that expects it
-        settle(law, after(n, total), core_set)
+        end_core_set(law, after(n, total), core_set)
     assert core_set[0] == 1
     assert first > 1  # else this shows nothing
 
@@ -343,7 +343,7 @@ def test_a_known_eigenvalue_finds_the_rank_and_keeps_a_third(oracle, R, noise):
         n = max(1, math.ceil((R * tail(24, math.log(100)) / share) ** 2 / known))
         total = n * protected + R * draws(rng, protected.shape, noise, n)
         core_set = np.zeros(5, np.int64)
-        settle(law, after(n, total), core_set)
+        end_core_set(law, after(n, total), core_set)
         assert core_set[0] == 1  # at the sweep known beforehand, and not before
         if n > 1:
             assert stopping_size(law, total / n, n - 1.0, n - 1) == -1
@@ -371,7 +371,7 @@ def test_a_resolution_finds_every_direction_that_strong(oracle, R):
         n = max(1, math.ceil((R * tail(30, math.log(100)) / 0.1) ** 2))
         total = n * protected + R * draws(rng, protected.shape, "gaussian", n)
         core_set = np.zeros(6, np.int64)
-        settle(law, after(n, total), core_set)
+        end_core_set(law, after(n, total), core_set)
         assert core_set[0] == 1
         found = int(core_set[1:].sum())
         missed += found < 3
@@ -389,7 +389,7 @@ def test_without_noise_a_resolution_counts_no_rounding_as_a_direction():
     for _ in range(20):
         core_set = np.zeros(6, np.int64)
         law = rule(RESOLUTION, noise=0.0, threshold=0.2)
-        settle(law, after(1, shaped(rng, np.array([1.0, 0.5]))), core_set)
+        end_core_set(law, after(1, shaped(rng, np.array([1.0, 0.5]))), core_set)
         assert core_set.sum() == 3  # the target and two
 
 
@@ -444,7 +444,7 @@ def test_before_a_measurement_no_rule_ends():
     for kind in (PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION):
         for basis in (True, False):
             core_set = np.zeros(5, np.int64)
-            settle(rule(kind, noise=0.0, threshold=0.5, basis=basis), evidence, core_set)
+            end_core_set(rule(kind, noise=0.0, threshold=0.5, basis=basis), evidence, core_set)
             assert not core_set.any()
 
 
@@ -496,7 +496,7 @@ def test_the_papers_phase_over_arms_plays_the_basis_off_the_menu(make):
     assert used % 24 == 0
     assert 24 <= used < 200
     assert np.array_equal(trace.action[:used], np.eye(6)[np.arange(used) // 4 % 6])
-    assert trace.arm[:used].tolist() == [-1 - axis for axis in np.arange(used) // 4 % 6]
+    assert trace.arm[:used].tolist() == [off_menu(axis) for axis in np.arange(used) // 4 % 6]
 
 
 def test_one_vector_per_dimension_of_the_subspace_costs_no_round():
@@ -647,13 +647,13 @@ def test_a_direction_that_only_some_vectors_were_measured_along_is_not_settled(k
     evidence = sampled(np.eye(3)[[0, 1, 2]], protected, 0.0, rng)
     law = rule(kind, 1, noise=1e-6, threshold=0.1, basis=False)
     core_set = np.zeros(3, np.int64)
-    settle(law, evidence, core_set)
+    end_core_set(law, evidence, core_set)
     assert core_set[0] == 1  # all three directions of both
     other = sampled(np.eye(3)[[0, 1, 0]], protected, 0, rng)
     for part, shorter in zip(evidence[:PER_VECTOR], other[:PER_VECTOR], strict=True):
         part[1] = shorter[1]  # theta_1 has not been measured along e_3, where it is long
     core_set = np.zeros(3, np.int64)
-    settle(law, evidence, core_set)
+    end_core_set(law, evidence, core_set)
     assert not core_set.any()
 
 

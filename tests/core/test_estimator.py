@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sidestep.core.compiled import kernel
 from sidestep.core.estimator import (
     PER_VECTOR,
     REFACTOR,
@@ -18,6 +17,7 @@ from sidestep.core.estimator import (
     no_evidence,
     refactor,
 )
+from sidestep.core.kernels import kernel
 
 LONG = np.longdouble
 MILLION = 1_000_000

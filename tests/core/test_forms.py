@@ -55,7 +55,7 @@ def reference(metric, evidence, rho, rows, index):
     return rows @ evidence.centre[index], np.einsum("kj,jm,km->k", rows, matrix, rows)
 
 
-def swing(metric, rows, square):
+def unit_width(metric, rows, square):
     """How far <a, theta> moves: along a to the edge of {|x|_V <= 1}; along V^-1 a likewise."""
     squared, norm = np.einsum("kj,kj->k", rows, rows), np.sqrt(np.maximum(square, 0.0))
     if metric == COVARIANCE:
@@ -96,7 +96,7 @@ def test_fill_computes_the_row_of_one_vector_only(metric, count):
     linear, square = reference(metric, evidence, rho, rows, 1)
     assert forms.linear[1] == pytest.approx(linear, abs=1e-13)
     assert forms.square[1] == pytest.approx(square, abs=1e-12)
-    assert forms.swing[1] == pytest.approx(swing(metric, rows, square), abs=1e-12)
+    assert forms.unit_width[1] == pytest.approx(unit_width(metric, rows, square), abs=1e-12)
     assert forms.filled.tolist() == [0, 1]
 
 
@@ -138,7 +138,7 @@ def test_forms_follow_in_more_dimensions_than_a_pass_takes(metric, d):
     square = np.einsum("kj,jm,km->k", rows, matrix, rows)
     assert forms.linear[0] == pytest.approx(rows @ evidence.centre[0], abs=1e-11)
     assert forms.square[0] == pytest.approx(square, abs=1e-11)
-    assert forms.swing[0] == pytest.approx(swing(metric, rows, square), abs=1e-10)
+    assert forms.unit_width[0] == pytest.approx(unit_width(metric, rows, square), abs=1e-10)
 
 
 @METRICS
@@ -161,8 +161,8 @@ def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(me
         linear, square = reference(metric, evidence, rhos, rows, index)
         assert np.allclose(forms.linear[index], linear, rtol=1e-9, atol=1e-9)
         assert np.allclose(forms.square[index], square, rtol=1e-9, atol=1e-12)
-        expected = swing(metric, rows, forms.square[index])
-        assert np.allclose(forms.swing[index], expected, rtol=1e-12, atol=0.0)
+        expected = unit_width(metric, rows, forms.square[index])
+        assert np.allclose(forms.unit_width[index], expected, rtol=1e-12, atol=0.0)
 
 
 @METRICS
@@ -179,7 +179,7 @@ def test_duplicates_of_an_arm_have_identical_forms(metric):
         for arm in range(7):
             assert len(set(forms.linear[0][copies == arm].tolist())) == 1
             assert len(set(forms.square[0][copies == arm].tolist())) == 1
-            assert len(set(forms.swing[0][copies == arm].tolist())) == 1
+            assert len(set(forms.unit_width[0][copies == arm].tolist())) == 1
         action = few[t % 7].copy()
         surprise = rng.standard_normal()
         absorb(evidence, rho, action, 0, evidence.centre[0] @ action + surprise)

@@ -7,7 +7,7 @@ import sidestep as ss
 from sidestep.core.confidence import LOGDET, Confidence
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.forms import Menu
-from sidestep.core.lock_in import Watch, is_due, locked_in
+from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
 from sidestep.environments import failure, synthetic
 
 RHO = np.full(2, 0.1)
@@ -25,12 +25,12 @@ def played(actions, theta, index=(0, 1)):
 
 def test_it_looks_after_so_many_rounds_of_one_arm_and_then_after_twice_as_many():
     one, other, theta = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.eye(2)
-    watch = Watch(4, False)
-    assert not is_due(watch, no_evidence(RHO, 2), one)
-    due = [is_due(watch, played([one] * n, theta), one) for n in range(1, 18)]
+    monitor = LockInMonitor(4, False)
+    assert not is_due(monitor, no_evidence(RHO, 2), one)
+    due = [is_due(monitor, played([one] * n, theta), one) for n in range(1, 18)]
     assert [n + 1 for n, yes in enumerate(due) if yes] == [4, 8, 16]
-    assert not is_due(watch, played([one] * 4, theta), other)
-    assert not is_due(watch, played([one, other, one, one], theta), one)
+    assert not is_due(monitor, played([one] * 4, theta), other)
+    assert not is_due(monitor, played([one, other, one, one], theta), one)
 
 
 def test_in_the_papers_example_the_worse_arm_is_locked_in_and_the_better_one_is_named():
@@ -39,7 +39,7 @@ def test_in_the_papers_example_the_worse_arm_is_locked_in_and_the_better_one_is_
     worse = np.array(arms.vectors[0])
     evidence = played([worse] * 50, world.theta)
     menu = Menu(arms.columns, arms.squared)
-    locked, telling, _ = locked_in(Watch(50, False), LOUD, evidence, menu, 1, 0)
+    locked, telling, _ = locked_in(LockInMonitor(50, False), LOUD, evidence, menu, 1, 0)
     assert locked
     assert telling == 1
 
@@ -50,7 +50,7 @@ def test_an_arm_that_every_rival_was_measured_against_is_not_locked_in():
     worse, better = (np.array(arm) for arm in arms.vectors)
     evidence = played([worse, worse, better, better] * 2000 + [better] * 50, world.theta)
     menu = Menu(arms.columns, arms.squared)
-    assert not locked_in(Watch(50, False), LOUD, evidence, menu, 1, 1)[0]
+    assert not locked_in(LockInMonitor(50, False), LOUD, evidence, menu, 1, 1)[0]
 
 
 @pytest.mark.parametrize("policy", [ss.ProtectedLinUCB, ss.RoundRobinLinUCB])

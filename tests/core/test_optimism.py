@@ -37,7 +37,7 @@ class World(NamedTuple):
         arms = Arms(self.arms if arms is None else arms)
         menu = Menu(arms.columns, arms.squared)
         forms = empty_forms(metric_of(surrogate), len(self.confidence.rho), len(arms))
-        forms.desk.rows[: len(self.rows)] = self.rows
+        forms.workspace.rows[: len(self.rows)] = self.rows
         known, n = (self.confidence, self.evidence), len(self.rows)
         return optimistic_values(surrogate_called(surrogate), known, menu, forms, n)
 
@@ -79,10 +79,10 @@ def points(game, surrogate, action):
         c, W, r, V = sets.centre[k], sets.inverse[k], sets.radius[k], game.precision(row)
         if surrogate == "ellipsoid":
             norm = np.sqrt(action @ W @ action)
-            step, reach = r * W @ action / norm, r * norm
+            step, support_point = r * W @ action / norm, r * norm
         else:
             norm = np.sqrt(action @ V @ action)
-            step, reach = r * action / norm, r * (action @ action) / norm
+            step, support_point = r * action / norm, r * (action @ action) / norm
         if k == 0:
             moved.append(c + step)
         elif surrogate == "printed":
@@ -90,7 +90,7 @@ def points(game, surrogate, action):
             alpha = np.clip((action @ c + length) / (2 * length), 0, 1)
             moved.append(c + (2 * alpha - 1) * step)
         else:
-            moved.append(c - np.clip(action @ c / reach, -1, 1) * step)
+            moved.append(c - np.clip(action @ c / support_point, -1, 1) * step)
     return np.array(moved)
 
 

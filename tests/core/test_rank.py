@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sidestep.core.belief import Belief
+from sidestep.core.posterior import Posterior
 from sidestep.core.rank import (
     chi_squared_bound,
     closest_of_rank,
@@ -25,7 +25,7 @@ def belief(theta, noise, counts, seed=0):
         feedback = actions @ theta[v] + noise * rng.standard_normal(counts)
         inverse[v] = np.linalg.inv(actions.T @ actions + noise**2 / prior * np.eye(d))
         centre[v] = inverse[v] @ actions.T @ feedback
-    return Belief(centre, inverse, np.full(n, noise)), prior
+    return Posterior(centre, inverse, np.full(n, noise)), prior
 
 
 def low_rank(rank, L=4, d=6, seed=0):
@@ -66,8 +66,8 @@ def test_vectors_of_a_rank_are_found_again_from_partial_measurements(rank):
 def test_the_smallest_rank_that_is_not_contradicted_is_the_true_one(rank, noise, oracle):
     hits = 0
     for seed in range(30):
-        held, _ = belief(low_rank(rank, seed=seed), noise, 400, seed)
-        hits += consistent_rank(held, 0.05) == rank
+        posterior, _ = belief(low_rank(rank, seed=seed), noise, 400, seed)
+        hits += consistent_rank(posterior, 0.05) == rank
     assert oracle.at_least(hits, 30, 0.95)
 
 
@@ -87,19 +87,19 @@ def test_a_weak_direction_is_taken_for_real_once_it_stands_out():
 def test_the_error_bound_holds_for_all_vectors_together(oracle):
     theta, failures = low_rank(2), 0
     for seed in range(200):
-        held, prior = belief(theta, 0.1, 50, seed)
-        error = error_of(held, 1.0, prior, 0.1)
-        failures += np.linalg.norm(held.centre[1:] - theta[1:], 2) > error
+        posterior, prior = belief(theta, 0.1, 50, seed)
+        error = error_of(posterior, 1.0, prior, 0.1)
+        failures += np.linalg.norm(posterior.mean[1:] - theta[1:], 2) > error
     assert oracle.at_most(failures, 200, 0.1)
 
 
 def test_the_spectrum_keeps_apart_what_is_certain_and_what_is_open():
-    held, prior = belief(low_rank(2), 0.01, 4000)
-    seen = spectrum(held, 1.0, prior, 0.05, resolution=0.2)
+    posterior, prior = belief(low_rank(2), 0.01, 4000)
+    seen = spectrum(posterior, 1.0, prior, 0.05, resolution=0.2)
     assert (seen.values[:-1] >= seen.values[1:]).all()
     assert seen.error < 0.05
     assert (seen.separated, seen.undecided) == (2, 0)
-    doubtful = spectrum(held, 1.0, prior, 0.05, resolution=0.5 * seen.error)
+    doubtful = spectrum(posterior, 1.0, prior, 0.05, resolution=0.5 * seen.error)
     assert (doubtful.separated, doubtful.undecided) == (2, 2)
     nothing, prior = belief(low_rank(2), 1.0, 0)
     assert spectrum(nothing, 1.0, prior, 0.05, 0.1)[2:] == (0, 4)

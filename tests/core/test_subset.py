@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import kernel
+from sidestep.core.kernels import kernel
 from sidestep.core.subset import best_subset, search_subset
 from sidestep.errors import InputError
 

@@ -7,11 +7,35 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import SLACK, as_numbers
-from sidestep.core.problem import Problem
+from sidestep.core.kernels import kernel
+from sidestep.core.problem import TOO_LONG, Problem
 from sidestep.core.solids import SOLIDS, Solid, UnitBall
 from sidestep.errors import InputError
 
 __all__ = ["Actions", "Arms", "UnitBall", "checked_actions", "name_directions", "unreached"]
+
+
+ON_A_SOLID = -1  # instead of a row, where an action was chosen in a solid
+
+
+@kernel(inline=True)
+def off_menu(axis: int) -> int:
+    """What stands for e_{axis+1}, which need not be on the menu, instead of a row."""
+    return ON_A_SOLID - 1 - axis
+
+
+@kernel(inline=True)
+def write_basis_vector(arm: int, out: FloatArray) -> None:
+    """The basis vector that `off_menu` made `arm` of, into `out` (d,)."""
+    for j in range(out.size):
+        out[j] = 1.0 if arm == ON_A_SOLID - 1 - j else 0.0
+
+
+def basis_vector(dim: int, arm: int) -> FloatArray:
+    """The same as an array of its own; (dim,)."""
+    vector = np.empty(dim)
+    write_basis_vector(arm, vector)
+    return vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,10 +52,11 @@ class Arms:
     def __post_init__(self) -> None:
         given = self.vectors
         as_they_are = isinstance(given, np.ndarray) and given.dtype == np.float64
-        vectors = np.atleast_2d(given if as_they_are else as_numbers("arms", given))
+        vectors = given if as_they_are else as_numbers("arms", given)
         if vectors.ndim != 2 or vectors.size == 0:
+            hint = ": a single arm is a row as well, [[...]]" if vectors.ndim == 1 else ""
             raise InputError(
-                f"arms must be a non-empty array of shape (K, d), got shape {vectors.shape}"
+                f"arms must be a non-empty array of shape (K, d), got shape {vectors.shape}{hint}"
             )
         columns = np.array(vectors.T, order="C")  # a copy, even where K or d is 1
         squared = np.einsum("jk,jk->k", columns, columns)
@@ -96,7 +121,7 @@ class Arms:
 
 
 def _first_rows(columns: FloatArray) -> IntArray:
-    """Rows that equal none before them, ascending, with room for a few numbers an arm.
+    """Rows that equal none before them, ascending; a few numbers are kept for every arm.
 
     Equal arms have equal hashes, so that only neighbours in the order of hashes are compared. Two arms
     that share a hash by chance may keep an equal pair from being seen: it is then decided twice.
@@ -129,7 +154,7 @@ def checked_actions(problem: Problem, actions: Actions) -> Actions:
     if actions.longest > problem.action_bound * (1 + SLACK):
         raise InputError(
             f"actions must have length at most {problem.action_bound:g}, "
-            f"got one of length {actions.longest:.12g}"
+            f"got one of length {actions.longest:.12g}: {TOO_LONG}"
         )
     return actions
 

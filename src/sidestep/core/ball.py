@@ -17,9 +17,9 @@ import math
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.compiled import kernel
 from sidestep.core.dual import dual_bound, dual_starts, eigen, pair_starts, whitener
 from sidestep.core.geometry import add, apply, dot, project_off, unit
+from sidestep.core.kernels import kernel
 
 DEPENDENT = 1e-13  # a row whose part off the others is relatively shorter adds no direction
 FEASIBLE = 1e-12  # violation of a constraint at unit scale that counts as rounding
@@ -48,7 +48,7 @@ def normal_to(rows: FloatArray, point: FloatArray) -> FloatArray:
 
 
 @kernel
-def reach(spread: FloatArray, action: FloatArray) -> FloatArray:
+def support_point(spread: FloatArray, action: FloatArray) -> FloatArray:
     """The longest move along the action inside an ellipsoid: u = spread a / w(a); (d,).
 
     <a, u> = w(a), and <b, u> <= w(b) for every other b.
@@ -73,7 +73,7 @@ def feasible_point(centre: FloatArray, spread: FloatArray, point: FloatArray) ->
     """
     chosen = centre[1:].copy()
     for i in range(1, centre.shape[0]):
-        move = reach(spread[i], point)
+        move = support_point(spread[i], point)
         ratio = dot(point, centre[i]) / dot(point, move)
         add(chosen[i - 1], -min(max(ratio, -1.0), 1.0), move)
     action = normal_to(chosen, point)
@@ -89,7 +89,7 @@ def faces(centre: FloatArray, spread: FloatArray, point: FloatArray) -> FloatArr
     """
     rows = np.zeros((2 * centre.shape[0] - 1, point.size))
     for i in range(centre.shape[0]):
-        move = reach(spread[i], point)
+        move = support_point(spread[i], point)
         for k in (2 * i - 1, 2 * i):
             if k >= 0:
                 add(rows[k], 1.0, move)
@@ -236,7 +236,7 @@ def corner_starts(
         others = centre[1:].copy()
         add(others[i - 1], -1.0, centre[i])
         alone = project_off(orthonormal(others), centre[i])
-        width = dot(action, reach(spread[i], action))
+        width = dot(action, support_point(spread[i], action))
         for k in range(2**count if dot(alone, alone) > DEPENDENT else 0):
             move = (width if (k >> bit) & 1 else -width) - dot(action, centre[i])
             add(starts[k], move / dot(alone, alone), alone)

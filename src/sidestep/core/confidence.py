@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import copied, quadratic
+from sidestep.core.geometry import copy_into, quadratic
+from sidestep.core.kernels import kernel
 
 PRINTED, LOGDET = 0, 1
 RADII = {"printed": PRINTED, "logdet": LOGDET}
@@ -22,7 +22,7 @@ class Confidence(NamedTuple):
     action_bound: float  # A
     delta: float  # for one vector: what is left of the user's delta after the split (B1)
     form: int  # PRINTED or LOGDET
-    keep: float = 1.0  # share of every sum that a round leaves of it; 1: nothing is forgotten
+    discount: float = 1.0  # share of every sum that a round leaves of it; 1: nothing is forgotten
 
 
 class Ellipsoids(NamedTuple):
@@ -33,7 +33,7 @@ class Ellipsoids(NamedTuple):
     radius: FloatArray  # (n,)
 
 
-@folded
+@kernel(inline=True)
 def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     """sqrt(beta), the radius of Theta_i in the norm of V_i.
 
@@ -45,7 +45,7 @@ def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     return _radius(confidence, d, evidence.counts[index], evidence.logdet[index], index)
 
 
-@folded
+@kernel(inline=True)
 def _radius(confidence: Confidence, d: int, count: int, logdet: float, index: int) -> float:
     R, rho = confidence.noise[index], confidence.rho[index]
     if confidence.form == PRINTED:
@@ -56,7 +56,7 @@ def _radius(confidence: Confidence, d: int, count: int, logdet: float, index: in
     return R * np.sqrt(spread) + np.sqrt(rho) * confidence.norm_bound
 
 
-@bare
+@kernel(refcounts=False)
 def width(confidence: Confidence, evidence: Evidence, index: int, action: FloatArray) -> float:
     """Half-length of the interval for <a, theta_i>: radius_i |a|_{V_i^-1}."""
     spread = max(quadratic(evidence.inverse[index], action), 0.0)
@@ -69,14 +69,14 @@ def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> El
     n, d = rows.size, evidence.centre.shape[1]
     sets = Ellipsoids(np.empty((n, d)), np.empty((n, d, d)), np.empty(n))
     for row in range(n):
-        copied(evidence.centre[rows[row]], sets.centre[row])
+        copy_into(evidence.centre[rows[row]], sets.centre[row])
         for j in range(d):
-            copied(evidence.inverse[rows[row], j], sets.inverse[row, j])
+            copy_into(evidence.inverse[rows[row], j], sets.inverse[row, j])
         sets.radius[row] = radius(confidence, evidence, rows[row])
     return sets
 
 
-@folded
+@kernel(inline=True)
 def widest(
     confidence: Confidence, evidence: Evidence, chosen: IntArray, first: int, action: FloatArray
 ) -> int:

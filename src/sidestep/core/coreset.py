@@ -22,13 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Ellipsoids
 from sidestep.core.estimator import Evidence
 from sidestep.core.geometry import dot, total
+from sidestep.core.kernels import kernel
 from sidestep.core.subset import Subset, best_subset, search_subset
 
-__all__ = ["CoreSetRule", "Subset", "best_subset", "error_bound", "is_check", "settle"]
+__all__ = ["CoreSetRule", "Subset", "best_subset", "end_core_set", "error_bound", "is_check"]
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
 MAX_NODES = 1_000_000  # of the subset search, in every test of a rule
@@ -55,7 +55,7 @@ def certified_factor(gamma: float) -> float:
 
 
 @kernel
-def settle(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> None:
+def end_core_set(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> None:
     """At the end of a sweep: if the rule stops, switch on the target and the core set, in place."""
     estimates, strength = plain_estimates(evidence, rule.basis)
     sweeps = total(evidence.counts, 1) // estimates.size

@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.compiled import kernel
 from sidestep.core.geometry import add, apply, dot
+from sidestep.core.kernels import kernel
 
 Walled = tuple[float, float, FloatArray]  # a bound, its barrier and the whitener behind both
 

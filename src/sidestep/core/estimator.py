@@ -23,15 +23,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.geometry import (
     apply_into,
     cholesky,
-    copied,
+    copy_into,
     dot,
     inverse_into,
     solve_cholesky,
 )
+from sidestep.core.kernels import kernel
 
 REFACTOR = 128
 PER_VECTOR = -2  # evidence[:PER_VECTOR] is the arrays with a row for every vector
@@ -97,7 +97,7 @@ def copy_evidence(evidence: Evidence) -> Evidence:
     )
 
 
-@folded
+@kernel(inline=True)
 def absorb(
     evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
 ) -> None:
@@ -105,7 +105,7 @@ def absorb(
     absorb_with(np.empty(action.size), evidence, rho, action, index, feedback)
 
 
-@bare
+@kernel(refcounts=False)
 def absorb_with(
     gain: FloatArray,
     evidence: Evidence,
@@ -114,7 +114,7 @@ def absorb_with(
     index: int,
     feedback: float,
 ) -> None:
-    """The same with room for V^-1 a handed in (d,): nothing is allocated."""
+    """The same with a buffer for V^-1 a handed in (d,): nothing is allocated."""
     _count(evidence, action, index)
     centre, inverse = evidence.centre[index], evidence.inverse[index]
     apply_into(inverse, action, gain)
@@ -131,7 +131,7 @@ def absorb_with(
         refactor(evidence, rho, index)
 
 
-@bare
+@kernel(refcounts=False)
 def _add_to_sums(
     gram: FloatArray,
     gram_low: FloatArray,
@@ -151,7 +151,7 @@ def _add_to_sums(
         moment[j] += term
 
 
-@bare
+@kernel(refcounts=False)
 def _move_along(
     gain: FloatArray, surprise: float, scale: float, centre: FloatArray, inverse: FloatArray
 ) -> None:
@@ -162,7 +162,7 @@ def _move_along(
             inverse[j, k] -= (gain[j] * gain[k]) * scale
 
 
-@folded
+@kernel(inline=True)
 def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
     """One more measurement of a vector, and whether it is the last action once more."""
     evidence.counts[index] += 1
@@ -175,18 +175,18 @@ def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
 
 
 @kernel
-def fade(evidence: Evidence, rho: FloatArray, keep: float) -> None:
-    """Let every sum fade to the share `keep`, and compute what follows from them anew, in place."""
+def fade(evidence: Evidence, rho: FloatArray, discount: float) -> None:
+    """Let every sum fade to the share `discount`, and compute what follows from them anew, in place."""
     d = evidence.centre.shape[1]
     for i in range(rho.size):
-        evidence.weight[i] *= keep
-        evidence.misfit[i] *= keep
+        evidence.weight[i] *= discount
+        evidence.misfit[i] *= discount
         for j in range(d):
-            evidence.moment[i, j] *= keep
-            evidence.moment_low[i, j] *= keep
+            evidence.moment[i, j] *= discount
+            evidence.moment_low[i, j] *= discount
             for k in range(d):
-                evidence.gram[i, j, k] *= keep
-                evidence.gram_low[i, j, k] *= keep
+                evidence.gram[i, j, k] *= discount
+                evidence.gram_low[i, j, k] *= discount
         refactor(evidence, rho, i)
 
 
@@ -210,7 +210,7 @@ def refactor(evidence: Evidence, rho: FloatArray, index: int) -> None:
     centre = evidence.centre[index]
     for j in range(d):
         centre[j] = moment[j] + moment_low[j]
-    copied(solve_cholesky(factor, centre), centre)
+    copy_into(solve_cholesky(factor, centre), centre)
     for _ in range(2):
         residual = _residual(gram, gram_low, moment, moment_low, rho[index], centre)
         correction = solve_cholesky(factor, residual)
@@ -245,7 +245,7 @@ def _residual(
     return residual
 
 
-@bare
+@kernel(refcounts=False)
 def _rounding(left: float, right: float) -> float:
     """What left + right loses to rounding."""
     total = left + right
@@ -253,7 +253,7 @@ def _rounding(left: float, right: float) -> float:
     return (left - (total - taken)) + (right - taken)
 
 
-@bare
+@kernel(refcounts=False)
 def _product_rounding(left: float, right: float, product: float) -> float:
     """What left * right loses to rounding (Dekker's splitting)."""
     split = 134217729.0  # 2^27 + 1

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.estimator import REFACTOR, Evidence
-from sidestep.core.geometry import apply_into, copied, dot, lowest_argmax
+from sidestep.core.geometry import apply_into, copy_into, dot, lowest_argmax
+from sidestep.core.kernels import kernel
 from sidestep.core.passes import along_arm, grow, scores, shrink
 from sidestep.core.quadratics import both_forms
 
@@ -26,50 +26,50 @@ class Menu(NamedTuple):
     squared: FloatArray  # (K,): |a|^2
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Room for what a decision works out, so that nothing is allocated on the way."""
 
     values: FloatArray  # (K,)
     rows: IntArray  # (L+1,): the vectors in play
-    reach: FloatArray  # (L+1,): radii of their sets
+    radii: FloatArray  # (L+1,): of their confidence sets
     products: FloatArray  # (L+1, L+1): inner products of their centres
 
 
-@folded
-def empty_desk(n: int, n_arms: int) -> Desk:
+@kernel(inline=True)
+def empty_workspace(n: int, n_arms: int) -> Workspace:
     """Room for n vectors and so many arms."""
     rows = np.empty(n, np.int64)
-    return Desk(np.empty(n_arms), rows, np.empty(n), np.empty((n, n)))
+    return Workspace(np.empty(n_arms), rows, np.empty(n), np.empty((n, n)))
 
 
 class Forms(NamedTuple):
     """What is kept of every arm in every vector; a row is filled when first needed.
 
-    `swing` is how far <a, theta> can be moved inside a set of radius 1: by |a|^2 / |a|_V along a where
-    V is kept, by |a|_{V^-1} along V^-1 a where its inverse is.
+    `unit_width` is how far <a, theta> can be moved inside a set of radius 1: by |a|^2 / |a|_V along a
+    where V is kept, by |a|_{V^-1} along V^-1 a where its inverse is.
     """
 
     metric: int  # PRECISION or COVARIANCE
     linear: FloatArray  # (L+1, K): <a, centre_i>
     square: FloatArray  # (L+1, K): |a|^2 in that metric
-    swing: FloatArray  # (L+1, K)
+    unit_width: FloatArray  # (L+1, K)
     filled: IntArray  # (L+1,)
-    desk: Desk
+    workspace: Workspace
 
 
-@folded
+@kernel(inline=True)
 def empty_forms(metric: int, n: int, n_arms: int) -> Forms:
     """Forms of which no row is filled yet."""
-    room = np.empty((3, n, n_arms))
+    buffer = np.empty((3, n, n_arms))
     filled = np.zeros(n, np.int64)
-    return Forms(metric, room[0], room[1], room[2], filled, empty_desk(n, n_arms))
+    return Forms(metric, buffer[0], buffer[1], buffer[2], filled, empty_workspace(n, n_arms))
 
 
-@folded
+@kernel(inline=True)
 def arm_of(menu: Menu, arm: int) -> FloatArray:
     """One arm as a vector of its own; (d,)."""
     action = np.empty(menu.columns.shape[0])
-    copied(menu.columns[:, arm], action)
+    copy_into(menu.columns[:, arm], action)
     return action
 
 
@@ -82,13 +82,13 @@ def winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
     return arm, values[arm]
 
 
-@folded
+@kernel(inline=True)
 def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: int) -> None:
     """Compute the row of one vector, unless it is there."""
     if not forms.filled[index]:
         forms.filled[index] = 1
         K = menu.squared.size
-        linear, square, swing = _row(forms, index, K)
+        linear, square, unit_width = _row(forms, index, K)
         if forms.metric == PRECISION:
             both_forms(
                 menu.columns,
@@ -98,28 +98,28 @@ def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: i
                 linear,
                 square,
             )
-            _swings_along_arms(menu.squared, square, swing)
+            _swings_along_arms(menu.squared, square, unit_width)
         else:
             both_forms(
                 menu.columns, evidence.centre[index], evidence.inverse[index], 0.0, linear, square
             )
             for k in range(K):
-                swing[k] = np.sqrt(max(square[k], 0.0))
+                unit_width[k] = np.sqrt(max(square[k], 0.0))
 
 
-@folded
+@kernel(inline=True)
 def _row(forms: Forms, index: int, K: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Linear form, quadratic form and swing of one vector; menus of different sizes share a room."""
-    return forms.linear[index, :K], forms.square[index, :K], forms.swing[index, :K]
+    """Linear form, quadratic form and unit width of one vector; smaller menus share the buffers."""
+    return forms.linear[index, :K], forms.square[index, :K], forms.unit_width[index, :K]
 
 
-@bare
-def _swings_along_arms(squared: FloatArray, square: FloatArray, swing: FloatArray) -> None:
-    for k in range(swing.size):
-        swing[k] = along_arm(squared[k], square[k])
+@kernel(refcounts=False)
+def _swings_along_arms(squared: FloatArray, square: FloatArray, unit_width: FloatArray) -> None:
+    for k in range(unit_width.size):
+        unit_width[k] = along_arm(squared[k], square[k])
 
 
-@bare
+@kernel(refcounts=False)
 def follow(
     gain: FloatArray,
     forms: Forms,
@@ -129,7 +129,7 @@ def follow(
     index: int,
     surprise: float,
 ) -> None:
-    """Bring the row of a vector up to date after `action` was absorbed for it; `gain` (d,) is room.
+    """Bring the row of a vector up to date after `action` was absorbed for it; `gain` (d,) is a buffer.
 
     |a|_V^2 has grown by <a, action>^2. With W the new inverse and g = W action, the old one was
     W + g g' / (1 - <action, g>): |a|_W^2 has shrunk by <a, g>^2 / (1 - <action, g>). The centre has moved
@@ -149,30 +149,32 @@ def follow(
                 _follow_covariance(forms, menu, gain, index, surprise, left)
 
 
-@bare
+@kernel(refcounts=False)
 def _follow_precision(
     forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, index: int
 ) -> None:
-    linear, square, swing = _row(forms, index, menu.squared.size)
-    grow(menu.columns, action, linear, menu.squared, square, swing)  # linear: room, for now
+    linear, square, unit_width = _row(forms, index, menu.squared.size)
+    grow(
+        menu.columns, action, linear, menu.squared, square, unit_width
+    )  # linear: a buffer, for now
     scores(menu.columns, evidence.centre[index], linear)
 
 
-@bare
+@kernel(refcounts=False)
 def _follow_covariance(
     forms: Forms, menu: Menu, direction: FloatArray, index: int, surprise: float, left: float
 ) -> None:
-    linear, square, swing = _row(forms, index, menu.squared.size)
-    room = forms.desk.values[: square.size]
-    shrink(menu.columns, direction, room, surprise, left, linear, square, swing)
+    linear, square, unit_width = _row(forms, index, menu.squared.size)
+    buffer = forms.workspace.values[: square.size]
+    shrink(menu.columns, direction, buffer, surprise, left, linear, square, unit_width)
 
 
 @kernel
 def upper_means(
-    columns: FloatArray, centre: FloatArray, inverse: FloatArray, reach: float, out: FloatArray
+    columns: FloatArray, centre: FloatArray, inverse: FloatArray, radius: float, out: FloatArray
 ) -> None:
     """Largest <a, theta> over one confidence set, for every arm, computed afresh into `out`."""
     square = np.empty(out.size)
     both_forms(columns, centre, inverse, 0.0, out, square)
     for k in range(out.size):
-        out[k] += reach * np.sqrt(max(square[k], 0.0))
+        out[k] += radius * np.sqrt(max(square[k], 0.0))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import bare, kernel
+from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
@@ -12,7 +12,7 @@ SKIP = 128  # values of which the largest is found at a time
 ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 
 
-@bare
+@kernel(refcounts=False)
 def lowest_argmax(values: FloatArray) -> int:
     """Row of the largest value; of values that tie, the lowest row.
 
@@ -30,7 +30,7 @@ def lowest_argmax(values: FloatArray) -> int:
     return 0
 
 
-@bare
+@kernel(refcounts=False)
 def largest(values: FloatArray) -> float:
     """The largest value: four lanes, since one would wait for itself at every step."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
@@ -43,7 +43,7 @@ def largest(values: FloatArray) -> float:
     return max(a, b, c, d)
 
 
-@bare
+@kernel(refcounts=False)
 def dot(left: FloatArray, right: FloatArray) -> float:
     """Inner product of two vectors, summed in order."""
     total = 0.0
@@ -52,7 +52,7 @@ def dot(left: FloatArray, right: FloatArray) -> float:
     return total
 
 
-@bare
+@kernel(refcounts=False)
 def quadratic(matrix: FloatArray, vector: FloatArray) -> float:
     """Squared weighted norm |x|_V^2 = x' V x of a symmetric matrix."""
     total = 0.0
@@ -72,14 +72,14 @@ def apply(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     return out
 
 
-@bare
+@kernel(refcounts=False)
 def apply_into(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """The same into `out`."""
     for j in range(out.size):
         out[j] = dot(matrix[j], vector)
 
 
-@bare
+@kernel(refcounts=False)
 def add(total: FloatArray, weight: float, vector: FloatArray) -> None:
     """Add weight * vector to the total, in place."""
     for j in range(total.size):
@@ -96,8 +96,8 @@ def unit(vector: FloatArray) -> FloatArray:
     return result
 
 
-@bare
-def copied(source: FloatArray | IntArray, target: FloatArray | IntArray) -> None:
+@kernel(refcounts=False)
+def copy_into(source: FloatArray | IntArray, target: FloatArray | IntArray) -> None:
     """Write one vector into another (numba compiles this far faster than a slice assignment)."""
     for j in range(source.size):
         target[j] = source[j]
@@ -112,7 +112,7 @@ def scaled(factor: float, vector: FloatArray) -> FloatArray:
     return out
 
 
-@bare
+@kernel(refcounts=False)
 def take_out(direction: FloatArray, vector: FloatArray) -> None:
     """Remove the part of the vector along a unit direction, in place."""
     along = dot(direction, vector)
@@ -132,7 +132,7 @@ def orthonormal(vectors: FloatArray) -> FloatArray:
         if rank == vectors.shape[1]:
             break
         candidate = basis[rank]
-        copied(vectors[row], candidate)
+        copy_into(vectors[row], candidate)
         before = dot(candidate, candidate)
         for _ in range(2):
             for other in range(rank):
@@ -177,7 +177,7 @@ def plug_in(centre: FloatArray, rank: int) -> FloatArray:
     return project_off(top_directions(centre[1:], rank), centre[TARGET])
 
 
-@bare
+@kernel(refcounts=False)
 def members(chosen: IntArray, rows: IntArray) -> int:
     """How many rows are switched on; which, in ascending order, into `rows`."""
     count = 0
@@ -188,7 +188,7 @@ def members(chosen: IntArray, rows: IntArray) -> int:
     return count
 
 
-@bare
+@kernel(refcounts=False)
 def total(counts: IntArray, first: int) -> int:
     """Sum of the counts from one row on."""
     seen = 0
@@ -232,7 +232,7 @@ def inverse_into(factor: FloatArray, out: FloatArray) -> None:
     unit = np.zeros(d)
     for j in range(d):
         unit[j] = 1.0
-        copied(solve_cholesky(factor, unit), out[j])
+        copy_into(solve_cholesky(factor, unit), out[j])
         unit[j] = 0.0
     for j in range(d):
         for k in range(j):

@@ -17,18 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.belief import Belief, most_telling, most_telling_arm, variance
-from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu, arm_of
-from sidestep.core.geometry import apply, copied, dot, lowest_argmax
+from sidestep.core.geometry import apply, copy_into, dot, lowest_argmax
+from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
+from sidestep.core.posterior import Posterior, most_telling, most_telling_arm, variance
 from sidestep.core.quadratics import both_forms
 from sidestep.core.sensitivity import Frame, frame, gradient
 
 
-class Watch(NamedTuple):
+class LockInMonitor(NamedTuple):
     """How the monitor is set."""
 
     patience: int  # rounds of one arm before the first look; the next ones come after twice as many
@@ -36,67 +36,76 @@ class Watch(NamedTuple):
 
 
 @kernel
-def is_due(watch: Watch, evidence: Evidence, action: FloatArray) -> bool:
+def is_due(monitor: LockInMonitor, evidence: Evidence, action: FloatArray) -> bool:
     """Whether this action was just played `patience` times in a row, or 2, 4, 8, ... times that."""
-    looks = evidence.streak[0] // watch.patience
-    due = looks > 0 and looks & (looks - 1) == 0 and evidence.streak[0] % watch.patience == 0
+    looks = evidence.streak[0] // monitor.patience
+    due = looks > 0 and looks & (looks - 1) == 0 and evidence.streak[0] % monitor.patience == 0
     for j in range(action.size):
         due = due and action[j] == evidence.last[j]
     return due
 
 
 @kernel
-def _rooms(view: Frame, held: Belief, reach: FloatArray, apart: FloatArray) -> FloatArray:
+def _advantages(
+    view: Frame, posterior: Posterior, radii: FloatArray, apart: FloatArray
+) -> FloatArray:
     """By how much every arm b may be better than a, given b - a in the columns of `apart`; (K,).
 
     The gradient is linear in the action, g_v(b) = G_v b, so that what a set allows is a quadratic form.
     """
     d, K = apart.shape
-    room, linear, square = np.empty(K), np.empty(K), np.empty(K)
-    scores(apart, view.rest, room)
-    slopes, axis = np.empty((d, reach.size, d)), np.zeros(d)
+    advantage, linear, square = np.empty(K), np.empty(K), np.empty(K)
+    scores(apart, view.rest, advantage)
+    slopes, axis = np.empty((d, radii.size, d)), np.zeros(d)
     for j in range(d):
         axis[j] = 1.0
         here = gradient(view, axis)
-        for v in range(reach.size):
-            copied(here[v], slopes[j, v])
+        for v in range(radii.size):
+            copy_into(here[v], slopes[j, v])
         axis[j] = 0.0
     metric = np.empty((d, d))
-    for v in range(reach.size):
+    for v in range(radii.size):
         for j in range(d):
-            turned = apply(held.inverse[v], slopes[j, v])
+            turned = apply(posterior.inverse[v], slopes[j, v])
             for m in range(d):
                 metric[m, j] = dot(slopes[m, v], turned)
         both_forms(apart, axis, metric, 0.0, linear, square)
         for k in range(K):
-            room[k] += reach[v] * np.sqrt(max(square[k], 0.0))
-    return room
+            advantage[k] += radii[v] * np.sqrt(max(square[k], 0.0))
+    return advantage
 
 
 @kernel
 def locked_in(
-    watch: Watch, confidence: Confidence, evidence: Evidence, menu: Menu, rank: int, arm: int
+    monitor: LockInMonitor,
+    confidence: Confidence,
+    evidence: Evidence,
+    menu: Menu,
+    rank: int,
+    arm: int,
 ) -> tuple[bool, int, int]:
     """Whether the arm is locked in, and the arm and the vector that would tell most about it."""
     action = arm_of(menu, arm)
-    if not is_due(watch, evidence, action):
+    if not is_due(monitor, evidence, action):
         return False, arm, 0
-    held = Belief(evidence.centre, evidence.inverse, confidence.noise)
+    posterior = Posterior(evidence.centre, evidence.inverse, confidence.noise)
     n = evidence.counts.size
-    reach = np.empty(n)
+    radii = np.empty(n)
     for v in range(n):
-        reach[v] = radius(confidence, evidence, v)
+        radii[v] = radius(confidence, evidence, v)
     view = frame(evidence.centre, rank)
     apart = np.empty(menu.columns.shape)
     for j in range(action.size):
         for k in range(menu.squared.size):
             apart[j, k] = menu.columns[j, k] - action[j]
-    room = _rooms(view, held, reach, apart)
-    contender = lowest_argmax(room)
+    advantage = _advantages(view, posterior, radii, apart)
+    contender = lowest_argmax(advantage)
     worst = gradient(view, apart[:, contender].copy())
     costs = np.ones(n)
-    _, told = most_telling(held, costs, worst, action)
-    if room[contender] <= 0.0 or watch.patience * told >= variance(held, worst):
+    _, reduction_here = most_telling(posterior, costs, worst, action)
+    if advantage[contender] <= 0.0 or monitor.patience * reduction_here >= variance(
+        posterior, worst
+    ):
         return False, arm, 0
-    telling, v, _ = most_telling_arm(held, costs, worst, menu)
+    telling, v, _ = most_telling_arm(posterior, costs, worst, menu)
     return True, telling, v

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import bare, folded, kernel
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import COVARIANCE, PRECISION, Forms, Menu, fill
-from sidestep.core.geometry import add, copied, dot
+from sidestep.core.geometry import add, copy_into, dot
+from sidestep.core.kernels import kernel
 from sidestep.core.sensitivity import first_order_values
 from sidestep.core.surrogates import BLOCK, along_action, off_one, off_two, project, turns
 
@@ -47,7 +47,7 @@ def surrogate_called(word: str) -> Surrogate:
     return Surrogate(SURROGATES.index(word), True if word == "first-order" else None)
 
 
-@folded
+@kernel(inline=True)
 def optimistic_values(
     surrogate: Surrogate,
     known: tuple[Confidence, Evidence],
@@ -57,8 +57,8 @@ def optimistic_values(
 ) -> FloatArray:
     """Value of every arm under a surrogate, on the desk; its first n rows: 0 and the core set; (K,)."""
     confidence, evidence = known
-    desk = forms.desk
-    rows, values = desk.rows[:n], desk.values[: menu.squared.size]
+    workspace = forms.workspace
+    rows, values = workspace.rows[:n], workspace.values[: menu.squared.size]
     if n > evidence.centre.shape[1]:  # s = d: nothing is left, every reward is zero
         for k in range(values.size):
             values[k] = 0.0
@@ -67,11 +67,11 @@ def optimistic_values(
     else:
         for row in range(n):
             fill(forms, evidence, confidence.rho, menu, rows[row])
-            desk.reach[row] = radius(confidence, evidence, rows[row])
+            workspace.radii[row] = radius(confidence, evidence, rows[row])
         if surrogate.code == ELLIPSOID:
-            _along_inverse(evidence, desk.reach, menu, forms, rows, values)
+            _along_inverse(evidence, workspace.radii, menu, forms, rows, values)
         else:
-            _products_of(evidence.centre, rows, desk.products)
+            _products_of(evidence.centre, rows, workspace.products)
             _along_arms(surrogate.code == PRINTED, menu.squared, forms, rows, values)
     return values
 
@@ -86,24 +86,26 @@ def _first_order(
     values: FloatArray,
 ) -> None:
     if wanted is not None:  # else numba leaves this out of the code
-        copied(first_order_values(confidence, evidence, menu, rows)[0], values)
+        copy_into(first_order_values(confidence, evidence, menu, rows)[0], values)
 
 
-@folded
+@kernel(inline=True)
 def _along_arms(
     printed: bool, squared: FloatArray, forms: Forms, rows: IntArray, values: FloatArray
 ) -> None:
     """Values at the point of the sets that the appendix moves to: along the arm."""
-    products, reach = forms.desk.products, forms.desk.reach
+    products, radii = forms.workspace.products, forms.workspace.radii
     if rows.size == 2 and not printed:
-        off_one(products, reach, squared, forms.linear, forms.swing, rows, values)
+        off_one(products, radii, squared, forms.linear, forms.unit_width, rows, values)
     elif rows.size == 3 and not printed:
-        off_two(products, reach, squared, forms.linear, forms.swing, rows, values)
+        off_two(products, radii, squared, forms.linear, forms.unit_width, rows, values)
     else:
-        along_action(printed, products, reach, squared, forms.linear, forms.swing, rows, values)
+        along_action(
+            printed, products, radii, squared, forms.linear, forms.unit_width, rows, values
+        )
 
 
-@bare
+@kernel(refcounts=False)
 def _products_of(centre: FloatArray, rows: IntArray, out: FloatArray) -> None:
     """Inner products of the estimates in `rows`, into `out`."""
     for i in range(rows.size):
@@ -122,16 +124,16 @@ def _along_inverse(
 ) -> None:
     """Values when theta_i = centre_i + shift_i V_i^-1 a; needs COVARIANCE."""
     n, d, K = rows.size, evidence.centre.shape[1], values.size
-    room = min(BLOCK, K)
-    theta, moved, gram = np.empty((n, d, room)), np.empty((n, room)), np.empty((n, n, room))
-    shift = np.empty(room)
+    block = min(BLOCK, K)
+    theta, moved, gram = np.empty((n, d, block)), np.empty((n, block)), np.empty((n, n, block))
+    shift = np.empty(block)
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
         length = menu.squared[start:stop]
         for i in range(n):
             linear = forms.linear[rows[i]][start:stop]
             square = forms.square[rows[i]][start:stop]
-            turns(i, False, radii[i], length, linear, forms.swing[rows[i]][start:stop], shift)
+            turns(i, False, radii[i], length, linear, forms.unit_width[rows[i]][start:stop], shift)
             for k in range(linear.size):
                 moved[i, k] = linear[k] + shift[k]
                 shift[k] = shift[k] / square[k] if square[k] > 0.0 else 0.0
@@ -141,7 +143,7 @@ def _along_inverse(
         project(gram, moved, n, values[start:stop])
 
 
-@bare
+@kernel(refcounts=False)
 def _move(
     evidence: Evidence,
     row: int,
@@ -162,7 +164,7 @@ def _move(
             moved[k] = centre[j] + shift[k] * moved[k]
 
 
-@bare
+@kernel(refcounts=False)
 def _products(left: FloatArray, right: FloatArray, size: int, out: FloatArray) -> None:
     """Inner products of two moved vectors for a block of arms."""
     out[:size] = 0.0

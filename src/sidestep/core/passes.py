@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.compiled import bare, over_arms
+from sidestep.core.kernels import kernel
 
 EIGHT = 8  # columns in one pass
 WRITTEN = 8  # up to which d a quadratic form is written out
@@ -18,13 +18,13 @@ CHUNK = (
 )
 
 
-@bare
+@kernel(refcounts=False)
 def scores(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Inner product of every arm with one vector, into `out` (K,)."""
     scores_before(columns, vector, vector.size, out)
 
 
-@bare
+@kernel(refcounts=False)
 def scores_before(columns: FloatArray, vector: FloatArray, stop: int, out: FloatArray) -> None:
     """The same of the first `stop` coordinates alone."""
     for k in range(out.size):
@@ -33,7 +33,7 @@ def scores_before(columns: FloatArray, vector: FloatArray, stop: int, out: Float
         _add_scores(columns, vector, first, stop, out)
 
 
-@over_arms
+@kernel(refcounts=False, fma=True)
 def _add_scores(
     columns: FloatArray, vector: FloatArray, first: int, stop: int, out: FloatArray
 ) -> None:
@@ -43,14 +43,14 @@ def _add_scores(
 
 
 def _grow(*, carried: bool) -> Any:
-    @over_arms
+    @kernel(refcounts=False, fma=True)
     def pass_over(
         columns: FloatArray,
         action: FloatArray,
         before: FloatArray,
         squared: FloatArray,
         square: FloatArray,
-        swing: FloatArray,
+        unit_width: FloatArray,
     ) -> None:
         first, stop = max(action.size - EIGHT, 0), action.size
         rows, weights = _rows(first, stop), _weights(action, first, stop)
@@ -59,13 +59,13 @@ def _grow(*, carried: bool) -> Any:
             along = before[k] + along if carried else along
             larger = square[k] + along * along
             square[k] = larger
-            swing[k] = along_arm(squared[k], larger)
+            unit_width[k] = along_arm(squared[k], larger)
 
     return pass_over
 
 
 def _shrink(*, carried: bool) -> Any:
-    @over_arms
+    @kernel(refcounts=False, fma=True)
     def pass_over(
         columns: FloatArray,
         direction: FloatArray,
@@ -74,7 +74,7 @@ def _shrink(*, carried: bool) -> Any:
         left_over: float,
         linear: FloatArray,
         square: FloatArray,
-        swing: FloatArray,
+        unit_width: FloatArray,
     ) -> None:
         first, stop = max(direction.size - EIGHT, 0), direction.size
         rows, weights = _rows(first, stop), _weights(direction, first, stop)
@@ -85,7 +85,7 @@ def _shrink(*, carried: bool) -> Any:
             linear[k] += surprise * along
             smaller = square[k] - along * along * share
             square[k] = smaller
-            swing[k] = np.sqrt(max(smaller, 0.0))
+            unit_width[k] = np.sqrt(max(smaller, 0.0))
 
     return pass_over
 
@@ -94,51 +94,51 @@ _grow_few, _grow_many = _grow(carried=False), _grow(carried=True)
 _shrink_few, _shrink_many = _shrink(carried=False), _shrink(carried=True)
 
 
-@bare
+@kernel(refcounts=False)
 def grow(
     columns: FloatArray,
     action: FloatArray,
-    room: FloatArray,
+    buffer: FloatArray,
     squared: FloatArray,
     square: FloatArray,
-    swing: FloatArray,
+    unit_width: FloatArray,
 ) -> None:
     """|a|_V^2 of every arm once `action` was measured, and its swing; see `Forms`.
 
     The last eight coordinates are taken in the pass that also corrects; sums over those before, where
-    there are any, go to `room` (K,).
+    there are any, go to `buffer` (K,).
     """
     if action.size > EIGHT:
-        scores_before(columns, action, action.size - EIGHT, room)
-        _grow_many(columns, action, room, squared, square, swing)
+        scores_before(columns, action, action.size - EIGHT, buffer)
+        _grow_many(columns, action, buffer, squared, square, unit_width)
     else:
-        _grow_few(columns, action, room, squared, square, swing)
+        _grow_few(columns, action, buffer, squared, square, unit_width)
 
 
-@bare
+@kernel(refcounts=False)
 def shrink(
     columns: FloatArray,
     direction: FloatArray,
-    room: FloatArray,
+    buffer: FloatArray,
     surprise: float,
     left_over: float,
     linear: FloatArray,
     square: FloatArray,
-    swing: FloatArray,
+    unit_width: FloatArray,
 ) -> None:
     """<a, centre>, |a|_W^2 and swing of every arm once a measurement moved them; see `follow`."""
     if direction.size > EIGHT:
-        scores_before(columns, direction, direction.size - EIGHT, room)
-        _shrink_many(columns, direction, room, surprise, left_over, linear, square, swing)
+        scores_before(columns, direction, direction.size - EIGHT, buffer)
+        _shrink_many(columns, direction, buffer, surprise, left_over, linear, square, unit_width)
     else:
-        _shrink_few(columns, direction, room, surprise, left_over, linear, square, swing)
+        _shrink_few(columns, direction, buffer, surprise, left_over, linear, square, unit_width)
 
 
 Rows = tuple[int, int, int, int, int, int, int, int]
 Weights = tuple[float, float, float, float, float, float, float, float]
 
 
-@over_arms
+@kernel(refcounts=False, fma=True)
 def _of_eight(columns: FloatArray, k: int, rows: Rows, weights: Weights) -> float:
     """What eight coordinates of arm k give."""
     a, b, c, d, e, f, g, h = rows
@@ -148,7 +148,7 @@ def _of_eight(columns: FloatArray, k: int, rows: Rows, weights: Weights) -> floa
     return left + right
 
 
-@bare
+@kernel(refcounts=False)
 def _rows(first: int, stop: int) -> Rows:
     """Eight columns from `first` on; those past the last are the last."""
     end = stop - 1
@@ -164,7 +164,7 @@ def _rows(first: int, stop: int) -> Rows:
     )
 
 
-@bare
+@kernel(refcounts=False)
 def _weights(vector: FloatArray, first: int, stop: int) -> Weights:
     """Eight coordinates from `first` on; zeros past the last."""
     return (
@@ -179,12 +179,12 @@ def _weights(vector: FloatArray, first: int, stop: int) -> Weights:
     )
 
 
-@bare
+@kernel(refcounts=False)
 def _coordinate(vector: FloatArray, j: int, stop: int) -> float:
     return vector[j] if j < stop else 0.0
 
 
-@bare
+@kernel(refcounts=False)
 def along_arm(squared: float, square: float) -> float:
     """|a|^2 / |a|_V; zero for the zero arm."""
     return squared / np.sqrt(square) if square > 0.0 else 0.0

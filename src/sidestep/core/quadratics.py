@@ -6,14 +6,14 @@ Arms are innermost, as in passes.py.
 from typing import Any
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.compiled import bare, folded, over_arms
+from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
 
 WRITTEN = 8  # up to which d a quadratic form is written out
 CHUNK = 1024  # arms worked on at a time in tiles, so that they stay in the second cache
 
 
-@bare
+@kernel(refcounts=False)
 def both_forms(
     columns: FloatArray,
     vector: FloatArray,
@@ -58,13 +58,13 @@ def _compiled_for(dims: range) -> Any:
     lines = [head, "    d = vector.size", *(f"    {line}" for d in dims for line in _source_for(d))]
     made: dict[str, Any] = {}
     exec("\n".join(lines), made)  # noqa: S102  (our own text, of numbers alone)
-    return over_arms(made["written_out"], cached=False)
+    return kernel(refcounts=False, fma=True)(made["written_out"])
 
 
 _written_out = _compiled_for(range(1, WRITTEN + 1))
 
 
-@bare
+@kernel(refcounts=False)
 def _in_tiles(columns: FloatArray, matrix: FloatArray, ridge: float, square: FloatArray) -> None:
     """|a|^2 in the metric of matrix + ridge I: three by three entries of the matrix in one pass."""
     for start in range(0, square.size, CHUNK):
@@ -78,7 +78,7 @@ def _in_tiles(columns: FloatArray, matrix: FloatArray, ridge: float, square: Flo
                 _across(columns, start, j, m, matrix, there)
 
 
-@over_arms
+@kernel(refcounts=False, fma=True)
 def _within(
     columns: FloatArray, start: int, j: int, matrix: FloatArray, ridge: float, square: FloatArray
 ) -> None:
@@ -98,7 +98,7 @@ def _within(
         square[k] += b[k] * (bb * b[k] + bc * c[k]) + c[k] * (cc * c[k])
 
 
-@over_arms
+@kernel(refcounts=False, fma=True)
 def _across(
     columns: FloatArray, start: int, j: int, m: int, matrix: FloatArray, square: FloatArray
 ) -> None:
@@ -123,14 +123,14 @@ def _across(
         square[k] += 2.0 * (first + second + third)
 
 
-@folded
+@kernel(inline=True)
 def _three(columns: FloatArray, start: int, j: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Columns j to j+2 from an arm on; those past the last are the last."""
     end = columns.shape[0] - 1
     return columns[j][start:], columns[min(j + 1, end)][start:], columns[min(j + 2, end)][start:]
 
 
-@bare
+@kernel(refcounts=False)
 def _entry(matrix: FloatArray, j: int, m: int) -> float:
     """The entry, or zero past the last row or column."""
     return matrix[j, m] if max(j, m) < matrix.shape[0] else 0.0

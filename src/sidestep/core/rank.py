@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.belief import Belief
+from sidestep.core.posterior import Posterior
 
 PASSES = 12  # of the alternating fit
 
@@ -35,35 +35,35 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(
-    held: Belief, norm_bound: float, prior: float, delta: float, resolution: float
+    posterior: Posterior, norm_bound: float, prior: float, delta: float, resolution: float
 ) -> Spectrum:
     """What the evidence says of the rank; `prior` is the variance of a coordinate."""
-    values = np.linalg.svd(held.centre[1:], compute_uv=False)
-    error = error_of(held, norm_bound, prior, delta)
+    values = np.linalg.svd(posterior.mean[1:], compute_uv=False)
+    error = error_of(posterior, norm_bound, prior, delta)
     separated = int((values > error).sum())
     reaching = int((values + error >= resolution).sum())
     return Spectrum(values, error, separated, max(reaching - separated, 0))
 
 
-def error_of(held: Belief, norm_bound: float, prior: float, delta: float) -> float:
+def error_of(posterior: Posterior, norm_bound: float, prior: float, delta: float) -> float:
     """sqrt(sum_i r_i^2 lambda_max(V_i^-1)) over the protected vectors, with log-det radii."""
     total = 0.0
-    n_protected = len(held.centre) - 1
+    n_protected = len(posterior.mean) - 1
     for v in range(1, n_protected + 1):
-        spread = np.linalg.eigvalsh(held.inverse[v])
-        rho = held.noise[v] ** 2 / prior
+        spread = np.linalg.eigvalsh(posterior.inverse[v])
+        rho = posterior.noise[v] ** 2 / prior
         logdet = -float(np.log(rho * np.maximum(spread, 1e-300)).sum())
         confident = max(logdet, 0.0) + 2 * np.log(n_protected / delta)
-        radius = held.noise[v] * np.sqrt(confident) + np.sqrt(rho) * norm_bound
+        radius = posterior.noise[v] * np.sqrt(confident) + np.sqrt(rho) * norm_bound
         total += radius**2 * spread[-1]
     return float(np.sqrt(total))
 
 
-def consistent_rank(held: Belief, delta: float) -> int:
+def consistent_rank(posterior: Posterior, delta: float) -> int:
     """The smallest rank that the protected estimates do not contradict at level delta."""
-    centre = held.centre[1:]
+    centre = posterior.mean[1:]
     limit = min(centre.shape)
-    precision = np.linalg.inv(held.inverse[1:]) / held.noise[1:, None, None] ** 2
+    precision = np.linalg.inv(posterior.inverse[1:]) / posterior.noise[1:, None, None] ** 2
     for rank in range(limit):
         left = centre - closest_of_rank(centre, precision, rank)
         distance = float(np.einsum("ij,ijk,ik->", left, precision, left))

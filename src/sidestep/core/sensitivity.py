@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, Ellipsoids, ellipsoids
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
-from sidestep.core.geometry import copied, dot, project_off, quadratic
+from sidestep.core.geometry import copy_into, dot, project_off, quadratic
+from sidestep.core.kernels import kernel
 
 
 class Frame(NamedTuple):
@@ -44,7 +44,7 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
         kept += 1
     basis = np.empty((kept, d))
     for j in range(kept):
-        copied(directions[j], basis[j])
+        copy_into(directions[j], basis[j])
         for i in range(L):
             for k in range(d):
                 dual[i, k] += left[i, j] / values[j] * basis[j, k]
@@ -81,7 +81,7 @@ def gradient(view: Frame, action: FloatArray) -> FloatArray:
     L, d = view.dual.shape
     out = np.empty((L + 1, d))
     left = out[0]
-    copied(project_off(view.basis, action), left)
+    copy_into(project_off(view.basis, action), left)
     for i in range(L):
         share = dot(view.dual[i], action)
         for k in range(d):
@@ -102,11 +102,11 @@ def first_order_values(
     view = frame(sets.centre, rows.size - 1)
     K = menu.squared.size
     values, bounds = np.empty(K), np.empty(K)
-    reach = np.empty(rows.size)  # longest semi-axis of every set
+    semi_axes = np.empty(rows.size)  # longest semi-axis of every set
     for i in range(rows.size):
         spread, _ = np.linalg.eigh(sets.inverse[i])
-        reach[i] = sets.radius[i] * np.sqrt(spread[spread.size - 1])
-    longest = np.sqrt(dot(sets.centre[0], sets.centre[0])) + reach[0]
+        semi_axes[i] = sets.radius[i] * np.sqrt(spread[spread.size - 1])
+    longest = np.sqrt(dot(sets.centre[0], sets.centre[0])) + semi_axes[0]
     action = np.empty(menu.columns.shape[0])
     for k in range(K):
         for j in range(action.size):
@@ -120,32 +120,32 @@ def first_order_values(
         across = np.sqrt(menu.squared[k]) * longest
         thales = min(0.5 * (upper + across), across)
         values[k] = min(first, thales)
-        bounds[k] = min(first + _remainder(sets, view, reach, slopes[0], action), thales)
+        bounds[k] = min(first + _remainder(sets, view, semi_axes, slopes[0], action), thales)
     return values, bounds
 
 
 @kernel
 def _remainder(
-    sets: Ellipsoids, view: Frame, reach: FloatArray, left: FloatArray, action: FloatArray
+    sets: Ellipsoids, view: Frame, semi_axes: FloatArray, left: FloatArray, action: FloatArray
 ) -> float:
     """What second order can add to the first-order value; infinite where the span is not settled."""
-    s = reach.size - 1
-    error = np.sqrt(dot(reach[1:], reach[1:]))
+    s = semi_axes.size - 1
+    error = np.sqrt(dot(semi_axes[1:], semi_axes[1:]))
     if view.basis.shape[0] < s or error >= view.smallest:
         return np.inf
     sigma = view.smallest - error
     off, on = 0.0, 0.0
     for i in range(1, s + 1):
         off += sets.radius[i] ** 2 * max(quadratic(sets.inverse[i], left), 0.0)
-        on += abs(dot(view.dual[i - 1], action)) * reach[i]
+        on += abs(dot(view.dual[i - 1], action)) * semi_axes[i]
     off = np.sqrt(off)
     if s == 0:
         return 0.0
     moved = np.sqrt(on**2 + (off / sigma) ** 2)  # how far the projection of a may move
     turned = off / sigma**2 + on / sigma  # and its coefficients
-    total = reach[0] * moved
+    total = semi_axes[0] * moved
     for i in range(1, s + 1):
         along = np.sqrt(max(quadratic(sets.inverse[i], view.rest), 0.0))
-        total += abs(view.coefficients[i - 1]) * reach[i] * moved
+        total += abs(view.coefficients[i - 1]) * semi_axes[i] * moved
         total += sets.radius[i] * along * turned
     return total

@@ -14,8 +14,8 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK, as_numbers, check_integer, is_finite, shown
-from sidestep.core.compiled import kernel
 from sidestep.core.geometry import apply, dot, lowest_argmax, scaled
+from sidestep.core.kernels import kernel
 from sidestep.errors import InputError
 
 BALL, BOX, ELLIPSOID, SIMPLEX = 0, 1, 2, 3
@@ -94,8 +94,8 @@ class Box:
     def contains(self, action: FloatArray) -> bool:
         """Whether the action may be played, up to rounding."""
         body = self.body
-        room = SLACK * max(self.longest, 1.0)
-        return bool((np.abs(action - body.centre) <= body.half + room).all())
+        slack = SLACK * max(self.longest, 1.0)
+        return bool((np.abs(action - body.centre) <= body.half + slack).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,8 +162,8 @@ class Simplex:
 
     def contains(self, action: FloatArray) -> bool:
         """Whether the action may be played, up to rounding."""
-        room = SLACK * self.total
-        return bool((action >= -room).all() and abs(action.sum() - self.total) <= room)
+        slack = SLACK * self.total
+        return bool((action >= -slack).all() and abs(action.sum() - self.total) <= slack)
 
 
 Solid: TypeAlias = UnitBall | Box | Ellipsoid | Simplex
@@ -200,7 +200,7 @@ def farthest(body: Body, direction: FloatArray) -> FloatArray:
 def _body(
     kind: int, centre: FloatArray, half: FloatArray | None = None, axes: FloatArray | None = None
 ) -> Body:
-    """A body with room of its own, all of one type whatever its kind."""
+    """A body with arrays of its own, all of one type whatever its kind."""
     d = len(centre)
     half = np.zeros(d) if half is None else np.array(half)
     return Body(kind, np.array(centre), half, np.zeros((0, 0)) if axes is None else axes)

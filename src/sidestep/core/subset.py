@@ -16,7 +16,7 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_integer
-from sidestep.core.compiled import kernel
+from sidestep.core.kernels import kernel
 from sidestep.errors import InputError
 
 TIE = 1e-12  # eigenvalues this close, relatively, are equal: the lowest rows win
@@ -77,21 +77,26 @@ def _dive(gram: FloatArray, size: int, goal: float, left: int) -> tuple[IntArray
     """The lowest rows with lambda_min above goal, and that (or goal: none); and the nodes left."""
     L, depth = len(gram), 0
     factor, pivot = np.empty((L, size)), np.empty((size, L))
-    chosen, room = np.full(size, -1), np.zeros(size, np.int64)  # room: rows that may still follow
+    chosen, remaining = (
+        np.full(size, -1),
+        np.zeros(size, np.int64),
+    )  # remaining: rows that may still follow
     for m in range(L):
         pivot[0, m] = gram[m, m] - goal
-        room[0] += pivot[0, m] > 0
+        remaining[0] += pivot[0, m] > 0
     while depth >= 0 and left >= 0:
-        if room[depth] < size - depth:
+        if remaining[depth] < size - depth:
             depth -= 1
             continue
         left -= 1
-        room[depth] -= 1
+        remaining[depth] -= 1
         chosen[depth] += 1
         while pivot[depth, chosen[depth]] <= 0:
             chosen[depth] += 1
         if depth < size - 1:
-            room[depth + 1] = _extend(gram, factor, pivot, depth, chosen[depth], chosen[depth] + 1)
+            remaining[depth + 1] = _extend(
+                gram, factor, pivot, depth, chosen[depth], chosen[depth] + 1
+            )
             chosen[depth + 1] = chosen[depth]
             depth += 1
         else:

@@ -7,19 +7,19 @@ that keeps nothing, more by elimination over blocks of arms.
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import bare, kernel, over_arms
 from sidestep.core.geometry import DEPENDENT
+from sidestep.core.kernels import kernel
 
 BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
 
 
-@over_arms
+@kernel(refcounts=False, fma=True)
 def off_one(
     products: FloatArray,
     radii: FloatArray,
     squared: FloatArray,
     linear: FloatArray,
-    swing: FloatArray,
+    unit_width: FloatArray,
     rows: IntArray,
     values: FloatArray,
 ) -> None:
@@ -30,7 +30,7 @@ def off_one(
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
         along_1 = linear[row_1, k]
-        turn_0, most_1 = r_0 * swing[row_0, k], r_1 * swing[row_1, k]
+        turn_0, most_1 = r_0 * unit_width[row_0, k], r_1 * unit_width[row_1, k]
         turn_1 = -min(most_1, max(-most_1, along_1))
         moved_0, moved_1 = linear[row_0, k] + turn_0, along_1 + turn_1
         q_1 = q + (turn_1 * moved_0 + turn_0 * along_1) * per_square
@@ -39,13 +39,13 @@ def off_one(
         values[k] = moved_0 - share * q_1
 
 
-@over_arms
+@kernel(refcounts=False, fma=True)
 def off_two(
     products: FloatArray,
     radii: FloatArray,
     squared: FloatArray,
     linear: FloatArray,
-    swing: FloatArray,
+    unit_width: FloatArray,
     rows: IntArray,
     values: FloatArray,
 ) -> None:
@@ -57,8 +57,8 @@ def off_two(
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
         along_1, along_2 = linear[row_1, k], linear[row_2, k]
-        turn_0 = r_0 * swing[row_0, k]
-        most_1, most_2 = r_1 * swing[row_1, k], r_2 * swing[row_2, k]
+        turn_0 = r_0 * unit_width[row_0, k]
+        most_1, most_2 = r_1 * unit_width[row_1, k], r_2 * unit_width[row_2, k]
         turn_1 = -min(most_1, max(-most_1, along_1))
         turn_2 = -min(most_2, max(-most_2, along_2))
         moved_0, moved_1, moved_2 = linear[row_0, k] + turn_0, along_1 + turn_1, along_2 + turn_2
@@ -82,21 +82,21 @@ def along_action(
     radii: FloatArray,
     squared: FloatArray,
     linear: FloatArray,
-    swing: FloatArray,
+    unit_width: FloatArray,
     rows: IntArray,
     values: FloatArray,
 ) -> None:
     """Values when theta_i = centre_i + shift_i a: all follows from the forms; needs PRECISION."""
     n, K = rows.size, values.size
-    room = min(BLOCK, K)
-    gram, space = np.empty((n, n, room)), np.empty((3, n, room))
+    block = min(BLOCK, K)
+    gram, space = np.empty((n, n, block)), np.empty((3, n, block))
     turn, moved, shift = space[0], space[1], space[2]
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
         length = squared[start:stop]
         for i in range(n):
             here = linear[rows[i]][start:stop]
-            turns(i, printed, radii[i], length, here, swing[rows[i]][start:stop], turn[i])
+            turns(i, printed, radii[i], length, here, unit_width[rows[i]][start:stop], turn[i])
             for k in range(here.size):
                 moved[i, k] = here[k] + turn[i, k]
                 shift[i, k] = turn[i, k] / length[k] if length[k] > 0.0 else 0.0
@@ -108,14 +108,14 @@ def along_action(
         project(gram, moved, n, values[start:stop])
 
 
-@bare
+@kernel(refcounts=False)
 def turns(
     i: int,
     printed: bool,
-    reach: float,
+    radius: float,
     squared: FloatArray,
     linear: FloatArray,
-    swing: FloatArray,
+    unit_width: FloatArray,
     turn: FloatArray,
 ) -> None:
     """By how much <a, theta_i> is moved: the target's up, a protected one towards zero.
@@ -126,15 +126,15 @@ def turns(
     them orthogonal, or as far towards it as the set allows.
     """
     if i == 0:
-        for k in range(swing.size):
-            turn[k] = reach * swing[k]
+        for k in range(unit_width.size):
+            turn[k] = radius * unit_width[k]
     elif printed:
-        for k in range(swing.size):
-            most, full = reach * swing[k], linear[k] * np.sqrt(squared[k])
+        for k in range(unit_width.size):
+            most, full = radius * unit_width[k], linear[k] * np.sqrt(squared[k])
             turn[k] = min(most, max(-most, full))
     else:
-        for k in range(swing.size):
-            most = reach * swing[k]
+        for k in range(unit_width.size):
+            most = radius * unit_width[k]
             turn[k] = -min(most, max(-most, linear[k]))
 
 

@@ -10,7 +10,8 @@ from numpy.random import Generator
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_integer
-from sidestep.core.compiled import kernel, whole_run
+from sidestep.core.compiled import compiled
+from sidestep.core.kernels import kernel
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
 
@@ -85,7 +86,7 @@ class Source(NamedTuple):
     """An action source as compiled code reads it: menus padded to the size of the largest."""
 
     kind: int
-    columns: FloatArray  # (menus, d, K): arms innermost; FRESH: room for one; DECK: one a round
+    columns: FloatArray  # (menus, d, K): arms innermost; FRESH: a buffer; DECK: one for every round
     squared: FloatArray  # (menus, K)
     sizes: IntArray  # (menus,)
     odds: FloatArray  # (menus,), cumulative
@@ -115,11 +116,11 @@ def dealt(source: FreshArms, rng: Generator, rounds: int) -> Source:
     """The arms of so many rounds, drawn beforehand: runs that meet the same arms may share them."""
     columns = np.empty((rounds, source.dim, source.count))
     squared = np.empty((rounds, source.count))
-    deal(rng, columns, squared)
+    compiled(deal)(rng, columns, squared)
     return Source(DECK, columns, squared, np.array([source.count]), np.ones(1))
 
 
-@whole_run
+@kernel(nogil=True)
 def deal(rng: Generator, columns: FloatArray, squared: FloatArray) -> None:
     """New unit vectors for every round, in place."""
     for t in range(columns.shape[0]):

@@ -16,10 +16,10 @@ from sidestep.core.actions import Arms, name_directions, unreached
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer
 from sidestep.core.geometry import orthonormal, project_off
+from sidestep.core.lookup import look_up
 from sidestep.environments.instance import Instance
 from sidestep.environments.iwpc import STATINS, Tally, read_records
 from sidestep.errors import UnreachedDirectionsWarning
-from sidestep.policies.catalog import look_up
 
 NORMAL_INR = 2.5
 OUTCOMES = ("stability", "inr")
@@ -118,8 +118,8 @@ class WarfarinReport:
         }
         for name, arm in (("best arm", self.best), ("greedy arm", self.greedy)):
             lines[name] = f"{names[0]} {arm.target:+.2f}, {names[1]} {arm.protected:+.2f}"
-        told = [f"{label:<19} {text}" for label, text in lines.items()]
-        return "\n".join([self.tally.summary(), *told] if self.tally else told)
+        shown = [f"{label:<19} {text}" for label, text in lines.items()]
+        return "\n".join([self.tally.summary(), *shown] if self.tally else shown)
 
 
 class _World(NamedTuple):

@@ -1,7 +1,7 @@
 """The compiled whole-run loop: the same kernels as `ask` and `tell`, without Python in between.
 
 Over listed arms the forms of every menu are kept from round to round; a measurement changes one row of
-them. Fresh arms come from a deck that runs share, or are drawn into the same room every round. The loop
+them. Fresh arms come from a deck that runs share, or are drawn into the same buffer every round. The loop
 goes from round `start` to `stop` and can be entered again where it left off.
 """
 
@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from sidestep.core.actions import ON_A_SOLID, write_basis_vector
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import folded, kernel, whole_run
+from sidestep.core.compiled import compiled
 from sidestep.core.confidence import width
 from sidestep.core.estimator import Evidence, absorb, absorb_with, fade
-from sidestep.core.forms import Desk, Forms, Menu, empty_desk, follow
-from sidestep.core.geometry import copied, dot
+from sidestep.core.forms import Forms, Menu, Workspace, empty_workspace, follow
+from sidestep.core.geometry import copy_into, dot
+from sidestep.core.kernels import kernel
 from sidestep.core.solids import Body
-from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of
+from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of, worth
 from sidestep.environments.sources import DECK, FRESH, Source, draw_menu, unit_columns
-from sidestep.experiments.record import Record
-from sidestep.policies.base import LOCKED
-from sidestep.policies.dispatch import choose, choose_on_ball
+from sidestep.experiments.record import Record, record_round, write_numbers
+from sidestep.policies.dispatch import Choice, Draws, choose, choose_on_ball
 
 
 class Streams(NamedTuple):
@@ -43,14 +44,14 @@ class Span(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Forms of every menu; (menus, L+1, K), and which rows are filled; the best reward; some room."""
+    """Forms of every menu; (menus, L+1, K), and which rows are filled; the best reward; buffers."""
 
     metric: int
     linear: FloatArray
     square: FloatArray
-    swing: FloatArray
+    unit_width: FloatArray
     filled: IntArray
-    desk: Desk
+    workspace: Workspace
     best: FloatArray  # (menus,)
     action: FloatArray  # (d,)
     gain: FloatArray  # (d,)
@@ -59,72 +60,48 @@ class Kept(NamedTuple):
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     """Forms of which no row is filled yet."""
     shape = (len(source.sizes), n_vectors, source.columns.shape[2])
-    rooms = room(*shape), room(*shape), room(*shape)
+    allocate = compiled(untouched_empty)
+    buffers = allocate(*shape), allocate(*shape), allocate(*shape)
     d = source.columns.shape[1]
     return Kept(
-        *(metric, *rooms, np.zeros(shape[:2], np.int64)),
-        *(empty_desk(n_vectors, shape[2]), np.empty(shape[0]), np.empty(d), np.empty(d)),
+        *(metric, *buffers, np.zeros(shape[:2], np.int64)),
+        *(empty_workspace(n_vectors, shape[2]), np.empty(shape[0]), np.empty(d), np.empty(d)),
     )
 
 
 @kernel
-def room(menus: int, n: int, n_arms: int) -> FloatArray:
-    """Room for a form of every arm; of rows never filled the system gives nothing.
+def untouched_empty(menus: int, n: int, n_arms: int) -> FloatArray:
+    """A buffer for a form of every arm. Pages of rows never written are never committed.
 
-    numpy itself would ask for huge pages, and one row filled would bring two more.
+    `np.empty` from Python asks for huge pages, so writing one row would commit its neighbours.
     """
     return np.empty((menus, n, n_arms))
 
 
-@folded
+@kernel(inline=True)
 def forms_of(kept: Kept, m: int) -> Forms:
     """The forms of one menu."""
-    rows = kept.linear[m], kept.square[m], kept.swing[m]
-    return Forms(kept.metric, rows[0], rows[1], rows[2], kept.filled[m], kept.desk)
+    rows = kept.linear[m], kept.square[m], kept.unit_width[m]
+    return Forms(kept.metric, rows[0], rows[1], rows[2], kept.filled[m], kept.workspace)
 
 
-@folded
-def roll(rng: Generator, luck: tuple[FloatArray, FloatArray]) -> None:
+@kernel(inline=True)
+def redraw(rng: Generator, draws: Draws) -> None:
     """Draw the chance of one round: uniforms, then normals, as `ask` does."""
-    for j in range(luck[0].size):
-        luck[0][j] = rng.random()
-    for j in range(luck[1].size):
-        luck[1][j] = rng.standard_normal()
+    for j in range(draws.uniforms.size):
+        draws.uniforms[j] = rng.random()
+    for j in range(draws.normals.size):
+        draws.normals[j] = rng.standard_normal()
 
 
-@folded
+@kernel(inline=True)
 def measure(truth: Truth, rng: Generator, action: FloatArray, index: int) -> float:
     """Feedback of one query; takes one draw."""
     draw = rng.standard_normal() if truth.noise == GAUSSIAN else rng.random()
     return feedback_of(truth, action, index, draw)
 
 
-@folded
-def keep(
-    record: Record,
-    span: Span,
-    t: int,
-    what: tuple[int, int, int],
-    numbers: tuple[float, float, float, float],
-    action: FloatArray,
-) -> int:
-    """Count a round and write it down if it is to be kept; returns its slot, or -1."""
-    record.counts[what[1]] += 1
-    if what[2] == LOCKED:
-        record.locked[0] += 1
-        record.locked[1] = record.locked[1] if record.locked[1] else t
-    if t % span.every != 0 and t != span.horizon:
-        return -1
-    slot = (t - 1) // span.every
-    record.number[slot] = t
-    record.arm[slot], record.vector[slot], record.phase[slot] = what
-    record.value[slot], record.feedback[slot] = numbers[0], numbers[1]
-    record.regret[slot], record.cumulative[slot] = numbers[2], numbers[3]
-    copied(action, record.action[slot])
-    return slot
-
-
-@whole_run
+@kernel(nogil=True)
 def run_on_arms(
     knobs: Any,
     evidence: Evidence,
@@ -133,7 +110,7 @@ def run_on_arms(
     source: Source,
     kept: Kept,
     streams: Streams,
-    luck: Any,
+    draws: Draws,
     span: Span,
     record: Record,
     so_far: float,
@@ -143,7 +120,7 @@ def run_on_arms(
     n_menus, best, action = source.sizes.size, kept.best, kept.action
     is_new = source.kind in (FRESH, DECK)  # arms that no later round has
     for m in range(n_menus):
-        best[m] = best_of(source.columns[m], source.sizes[m], truth.theta_perp)
+        best[m] = best_of(source.columns[m], source.sizes[m], truth)
     learned = 0
     for i in range(evidence.counts.size):
         learned += evidence.counts[i]
@@ -152,45 +129,45 @@ def run_on_arms(
         size, at = source.sizes[m], t - 1 if source.kind == DECK else m
         menu = Menu(source.columns[at], source.squared[at][:size])
         if is_new:
-            take_up(source, streams.arms, menu, truth, kept)
+            turn_to_new_arms(source, streams.arms, menu, truth, kept)
         forms = forms_of(kept, m)
-        roll(streams.choice, luck)
-        arm, index, phase, value = choose(knobs, evidence, core_set, menu, forms, luck)
+        redraw(streams.choice, draws)
+        choice = choose(knobs, evidence, core_set, menu, forms, draws)
+        arm, index = choice.arm, choice.vector
         if arm >= 0:
-            copied(menu.columns[:, arm], action)
+            copy_into(menu.columns[:, arm], action)
         else:
-            for j in range(action.size):
-                action[j] = 1.0 if j == -1 - arm else 0.0
+            write_basis_vector(arm, action)
         feedback = measure(truth, streams.noise, action, index)
-        regret = best[m] - dot(action, truth.theta_perp)
+        regret = best[m] - worth(truth, action)
         so_far += regret
-        numbers = (value, feedback, regret, so_far)
-        slot = keep(record, span, t, (arm, index, phase), numbers, action)
+        slot = record_round(record, span.every, span.horizon, t, choice, action)
         if slot >= 0:
-            record.width[slot] = width(knobs.confidence, evidence, index, action)
+            spread = width(knobs.confidence, evidence, index, action)
+            write_numbers(record, slot, feedback, regret, so_far, spread)
         if learned < span.learns_for:
             learned += 1
             surprise = feedback - dot(action, evidence.centre[index])
-            if knobs.confidence.keep < 1.0:
-                fade(evidence, rho, knobs.confidence.keep)
+            if knobs.confidence.discount < 1.0:
+                fade(evidence, rho, knobs.confidence.discount)
             absorb_with(kept.gain, evidence, rho, action, index, feedback)
             if not is_new:
-                catch_up(kept, evidence, source, action, index, surprise)
+                update_forms(kept, evidence, source, action, index, surprise)
     return so_far
 
 
-@folded
-def take_up(source: Source, rng: Generator, menu: Menu, truth: Truth, kept: Kept) -> None:
+@kernel(inline=True)
+def turn_to_new_arms(source: Source, rng: Generator, menu: Menu, truth: Truth, kept: Kept) -> None:
     """Turn to arms that no earlier round had, drawn here unless they lie in a deck."""
     if source.kind == FRESH:
         unit_columns(rng, menu.columns, menu.squared)
-    kept.best[0] = best_of(menu.columns, menu.squared.size, truth.theta_perp)
+    kept.best[0] = best_of(menu.columns, menu.squared.size, truth)
     for i in range(kept.filled.shape[1]):
         kept.filled[0, i] = 0
 
 
-@folded
-def catch_up(
+@kernel(inline=True)
+def update_forms(
     kept: Kept,
     evidence: Evidence,
     source: Source,
@@ -204,7 +181,7 @@ def catch_up(
         follow(kept.gain, forms_of(kept, m), evidence, menu, action, index, surprise)
 
 
-@whole_run
+@kernel(nogil=True)
 def run_on_ball(
     knobs: Any,
     evidence: Evidence,
@@ -212,7 +189,7 @@ def run_on_ball(
     truth: Truth,
     body: Body,
     streams: Streams,
-    luck: Any,
+    draws: Draws,
     span: Span,
     record: Record,
     so_far: float,
@@ -224,18 +201,20 @@ def run_on_ball(
     for i in range(evidence.counts.size):
         learned += evidence.counts[i]
     for t in range(span.start + 1, span.stop + 1):
-        roll(streams.choice, luck)
-        action, index, phase, value, _ = choose_on_ball(knobs, evidence, core_set, body, luck)
+        redraw(streams.choice, draws)
+        played = choose_on_ball(knobs, evidence, core_set, body, draws)
+        action, index = played.action, played.vector
+        choice = Choice(ON_A_SOLID, index, played.phase, played.value)
         feedback = measure(truth, streams.noise, action, index)
         regret = best - dot(action, truth.theta_perp)
         so_far += regret
-        numbers = (value, feedback, regret, so_far)
-        slot = keep(record, span, t, (-1, index, phase), numbers, action)
+        slot = record_round(record, span.every, span.horizon, t, choice, action)
         if slot >= 0:
-            record.width[slot] = width(knobs.confidence, evidence, index, action)
+            spread = width(knobs.confidence, evidence, index, action)
+            write_numbers(record, slot, feedback, regret, so_far, spread)
         if learned < span.learns_for:
             learned += 1
-            if knobs.confidence.keep < 1.0:
-                fade(evidence, rho, knobs.confidence.keep)
+            if knobs.confidence.discount < 1.0:
+                fade(evidence, rho, knobs.confidence.discount)
             absorb(evidence, rho, action, index, feedback)
     return so_far

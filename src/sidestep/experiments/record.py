@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.policies.base import PHASES
+from sidestep.core.geometry import copy_into
+from sidestep.core.kernels import kernel
+from sidestep.policies.base import LOCKED, PHASES
+from sidestep.policies.dispatch import Choice
 
 if TYPE_CHECKING:
     import polars
@@ -18,7 +21,7 @@ class Record(NamedTuple):
     number: IntArray  # of the round, from 1
     vector: IntArray  # which was measured
     phase: IntArray
-    arm: IntArray  # -1 on the ball, -1-j where e_{j+1} was played off the menu
+    arm: IntArray  # row; ON_A_SOLID; or off_menu(j) where e_{j+1} was played off the menu
     value: FloatArray
     width: FloatArray  # half-length of the interval for <a, theta_i> before it was measured
     feedback: FloatArray
@@ -49,6 +52,34 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
         counts,
         np.zeros(2, np.int64),
     )
+
+
+@kernel(inline=True)
+def record_round(
+    record: Record, every: int, horizon: int, t: int, choice: Choice, action: FloatArray
+) -> int:
+    """Count a round, and write down what was chosen if it is to be kept; returns its slot, or -1."""
+    record.counts[choice.vector] += 1
+    if choice.phase == LOCKED:
+        record.locked[0] += 1
+        record.locked[1] = record.locked[1] if record.locked[1] else t
+    if t % every != 0 and t != horizon:
+        return -1
+    slot = (t - 1) // every
+    record.number[slot], record.arm[slot] = t, choice.arm
+    record.vector[slot], record.phase[slot] = choice.vector, choice.phase
+    record.value[slot] = choice.value
+    copy_into(action, record.action[slot])
+    return slot
+
+
+@kernel(inline=True)
+def write_numbers(
+    record: Record, slot: int, feedback: float, regret: float, so_far: float, width: float
+) -> None:
+    """Write down what came of a round that is kept."""
+    record.feedback[slot], record.regret[slot] = feedback, regret
+    record.cumulative[slot], record.width[slot] = so_far, width
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +123,7 @@ class Trace:
 
     @property
     def arm(self) -> IntArray:
-        """Row of the action among the arms; -1 on the ball, -1-j for e_{j+1} off the menu; (n,)."""
+        """Row of the action among the arms; -1 on a solid, -2-j for e_{j+1} off the menu; (n,)."""
         return self.record.arm
 
     @property

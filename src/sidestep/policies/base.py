@@ -3,15 +3,21 @@
 A policy is frozen knobs and three pure functions:
 
     state = policy.init()
-    decision = policy.ask(state, actions, rng)        # what to play and which vector to measure
+    decision = policy.ask(state, actions, rng, pending=())   # what to play, which vector to measure
     state = policy.tell(state, decision.query, x)     # a new state; the old one is left as it was
 
 `ask` changes nothing but the generator it is handed: asked twice with a generator in the same state
 it answers the same. What was learned is in the state alone: sums and counters, JSON in and out.
 
 The policies of this package write their arithmetic as compiled kernels (see dispatch.py); what they
-then do alike is `CompiledPolicy` below. A policy of yours may do without: any object with these
-methods plays in `simulate`, step by step.
+then do alike is `CompiledPolicy` below. A policy of yours may do without: any object with `problem`,
+`init`, `ask` and `tell` plays in `simulate`, step by step. Two things it may say, or leave out:
+
+    def ask(self, state, actions, rng, pending=()): ...   # queries that wait for their answer
+    plays = (Arms,)      # which action sets it plays: a class attribute; all where there is none
+
+A state that is kept as text, and `ss.testing.check_policy`, need two more: `state.to_json()` and
+`policy.state_from_json(text)`.
 """
 
 import json
@@ -23,19 +29,26 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Actions, Arms, UnitBall, checked_actions
+from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked_actions
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_choice, check_integer, check_positive, check_probability
-from sidestep.core.compiled import folded, kernel
+from sidestep.core.checks import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_probability,
+    check_rng,
+)
+from sidestep.core.compiled import step
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot, scaled
-from sidestep.core.lock_in import Watch, locked_in
+from sidestep.core.kernels import ieee_arithmetic, kernel
+from sidestep.core.lock_in import LockInMonitor, locked_in
 from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
 from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
-from sidestep.policies.dispatch import decide_on_arms, decide_on_ball
+from sidestep.policies.dispatch import Draws, decide_on_arms, decide_on_ball
 
 PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
 PHASES = ("play", "explore", "core-set", "locked-in")
@@ -43,7 +56,7 @@ PHASES = ("play", "explore", "core-set", "locked-in")
 STATE_VERSION = 2
 WHOLE = ("counts", "streak")  # fields of the evidence that count
 FOREVER = 2**62
-NO_LUCK = np.empty(0)
+NO_DRAWS = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +75,8 @@ class Decision:
         """Relative distance from the value to its certificate."""
         if self.bound is None or self.value is None:
             return None
-        room = self.bound - self.value
-        return room / max(abs(self.value), 1e-300) if room > 0 else 0.0
+        slack = self.bound - self.value
+        return slack / max(abs(self.value), 1e-300) if slack > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +102,7 @@ StateT = TypeVar("StateT")
 
 
 class Policy(Protocol[StateT]):
-    """Anything that can play."""
+    """Anything that can play; see protocol.py for what of it may be left out."""
 
     @property
     def problem(self) -> Problem:
@@ -115,7 +128,7 @@ class CompiledPolicy:
 
     A policy brings its knobs as a NamedTuple with `metric` (which quadratic form of the arms it reads)
     and `confidence`, registers its kernels for them (see dispatch.py), and says how much chance a round
-    takes. What it does now and then, and not in a round, goes to `pause` and `reconsider`: the
+    takes. What it does now and then, and not in a round, goes to `rounds_until_review` and `review`: the
     compiled loop hands over to Python there.
     """
 
@@ -136,25 +149,38 @@ class CompiledPolicy:
     ) -> Decision:
         """What to play and what to measure; `pending` was asked and not yet answered."""
         actions = self.admitted(actions)
+        check_rng(rng)
         self.check(state, actions)
         evidence = self._expected(state.evidence, pending)
-        uniforms, normals = self.luck(on_ball=not isinstance(actions, Arms))
-        luck = (
-            rng.random(uniforms) if uniforms else NO_LUCK,
-            rng.standard_normal(normals) if normals else NO_LUCK,
-        )
-        known = (self.knobs, evidence, state.core_set)
+        draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
+        with ieee_arithmetic():
+            return self._decide(state, evidence, actions, draws)
+
+    def _decide(self, state: State, evidence: Evidence, actions: Actions, draws: Draws) -> Decision:
         seen = self.spectrum(state)
         if not isinstance(actions, Arms):
-            action, index, phase, value, bound = decide_on_ball(*known, actions.body, luck)
-            query = Query(action, index)
-            return Decision(query, PHASES[phase], _known(value), None, _known(bound), seen)
-        arm, index, phase, value = decide_on_arms(*known, actions.columns, actions.squared, luck)
-        if arm < 0:  # a basis vector, which need not be on the menu
-            query = Query(unit_vector(actions.dim, -1 - arm), index)
-            return Decision(query, PHASES[phase], _known(value))
-        query, row = Query(actions.vectors[arm], index), actions.row(arm)
-        return Decision(query, PHASES[phase], _known(value), row, spectrum=seen)
+            on_ball = step(decide_on_ball)(
+                self.knobs, evidence, state.core_set, actions.body, draws
+            )
+            query = Query(on_ball.action, on_ball.vector)
+            value, bound = _known(on_ball.value), _known(on_ball.bound)
+            return Decision(query, PHASES[on_ball.phase], value, None, bound, seen)
+        menu = Menu(actions.columns, actions.squared)
+        choice = step(decide_on_arms)(self.knobs, evidence, state.core_set, menu, draws)
+        phase, value = PHASES[choice.phase], _known(choice.value)
+        if choice.arm < 0:  # a basis vector, which need not be on the menu
+            return Decision(
+                Query(basis_vector(actions.dim, choice.arm), choice.vector), phase, value
+            )
+        query = Query(actions.vectors[choice.arm], choice.vector)
+        return Decision(query, phase, value, actions.row(choice.arm), spectrum=seen)
+
+    def _draws(self, rng: Generator, *, on_ball: bool) -> Draws:
+        uniforms, normals = self.draws_per_round(on_ball=on_ball)
+        return Draws(
+            rng.random(uniforms) if uniforms else NO_DRAWS,
+            rng.standard_normal(normals) if normals else NO_DRAWS,
+        )
 
     def tell(self, state: State, query: Query, feedback: float) -> State:
         """The state after one more measurement; the one handed in is left as it was."""
@@ -167,12 +193,13 @@ class CompiledPolicy:
         copies = Evidence._make(map(np.ndarray.copy, state.evidence))
         grown = State(copies, state.core_set.copy())
         confidence = self.knobs.confidence
-        if confidence.keep < 1.0:
-            fade(grown.evidence, confidence.rho, confidence.keep)
-        room = np.empty(self.problem.dim)
-        absorb_with(room, copies, confidence.rho, action, index, number)
-        if self.pause(state) == 1:
-            self.reconsider(grown)
+        if confidence.discount < 1.0:
+            step(fade)(grown.evidence, confidence.rho, confidence.discount)
+        gain = np.empty(self.problem.dim)
+        with ieee_arithmetic():
+            step(absorb_with)(gain, copies, confidence.rho, action, index, number)
+            if self.rounds_until_review(state) == 1:
+                self.review(grown)
         return grown
 
     def admitted(self, actions: Actions) -> Actions:
@@ -188,7 +215,7 @@ class CompiledPolicy:
         """What the evidence says of the rank; None where the player is told it, or does not ask."""
         return None
 
-    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """How many uniforms and how many normals a round takes; the same number every round."""
         return 0, self.problem.dim if on_ball else 0
 
@@ -199,11 +226,11 @@ class CompiledPolicy:
         """Number of measurements after which nothing more is learned."""
         return FOREVER
 
-    def pause(self, state: State) -> int:
-        """Rounds to play until `reconsider` is due; at least 1."""
+    def rounds_until_review(self, state: State) -> int:
+        """Rounds to play until `review` is due; at least 1."""
         return FOREVER
 
-    def reconsider(self, state: State) -> None:
+    def review(self, state: State) -> None:
         """What is done between rounds now and then, in place."""
 
     def state_from_json(self, text: str) -> State:
@@ -226,26 +253,30 @@ class CompiledPolicy:
         return evidence
 
 
-@folded
-def watched(
-    watch: Watch, known: tuple[Confidence, Evidence], menu: Menu, rank: int, chosen: tuple[int, int]
+@kernel(inline=True)
+def monitored(
+    monitor: LockInMonitor,
+    known: tuple[Confidence, Evidence],
+    menu: Menu,
+    rank: int,
+    chosen: tuple[int, int],
 ) -> tuple[int, int, int]:
     """(arm, index, phase) after the lock-in monitor has seen what was chosen."""
     arm, index, phase = chosen[0], chosen[1], PLAY
-    if known[1].streak[0] >= watch.patience:
-        locked, telling, v = locked_in(watch, known[0], known[1], menu, rank, arm)
-        if locked and watch.explores:
+    if known[1].streak[0] >= monitor.patience:
+        locked, telling, v = locked_in(monitor, known[0], known[1], menu, rank, arm)
+        if locked and monitor.explores:
             arm, index, phase = telling, v, EXPLORE
         elif locked:
             phase = LOCKED
     return arm, index, phase
 
 
-def watch_for(lock_in: str, patience: int) -> Watch:
+def monitor_for(lock_in: str, patience: int) -> LockInMonitor:
     """The lock-in monitor, from knobs that are checked here."""
     check_choice("lock_in", lock_in, ("warn", "explore"))
     check_integer("patience", patience, low=2)
-    return Watch(int(patience), lock_in == "explore")
+    return LockInMonitor(int(patience), lock_in == "explore")
 
 
 @kernel
@@ -292,13 +323,6 @@ def read_state(problem: Problem, text: str) -> State:
     return State(evidence, core_set)
 
 
-def unit_vector(dim: int, axis: int) -> FloatArray:
-    """e_{axis+1}; (dim,)."""
-    vector = np.zeros(dim)
-    vector[axis] = 1.0
-    return vector
-
-
 def known_rank(problem: Problem, policy: str) -> int:
     """s, or one sentence that asks for it."""
     if problem.subspace_dim is None:
@@ -319,8 +343,7 @@ def confidence_for(
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
-    told = needs_noise or problem.noise_scale is not None
-    noise = problem.noise if told else np.full(problem.n_vectors, np.nan)
+    noise = problem.noise if needs_noise else problem.known_noise
     check_positive("rho", rho)
     check_probability("delta", delta)
     check_choice("radius", radius, tuple(RADII))

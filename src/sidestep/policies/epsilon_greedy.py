@@ -1,18 +1,20 @@
 """Epsilon-greedy (Alg. "epsilon greedy"): the paper's simplest baseline."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import IntArray
 from sidestep.core.checks import check_choice, check_positive
-from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
-from sidestep.core.forms import PRECISION, arm_of, winner
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import PRECISION, Forms, Menu, arm_of, winner
 from sidestep.core.geometry import dot, plug_in, total
-from sidestep.core.lock_in import Watch
+from sidestep.core.kernels import kernel
+from sidestep.core.lock_in import LockInMonitor
 from sidestep.core.problem import TARGET, Problem
-from sidestep.core.solids import farthest
+from sidestep.core.solids import Body, farthest
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
@@ -20,10 +22,10 @@ from sidestep.policies.base import (
     confidence_for,
     draw_one,
     known_rank,
-    watch_for,
-    watched,
+    monitor_for,
+    monitored,
 )
-from sidestep.policies.dispatch import register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 
 class EpsilonGreedyKnobs(NamedTuple):
@@ -34,46 +36,57 @@ class EpsilonGreedyKnobs(NamedTuple):
     rank: int
     epsilon: float
     protected_only: bool
-    watch: Watch
+    monitor: LockInMonitor
 
 
 @kernel
-def _explores(knobs: EpsilonGreedyKnobs, evidence: Any, luck: Any) -> bool:
+def _explores(knobs: EpsilonGreedyKnobs, evidence: Evidence, draws: Draws) -> bool:
     """Whether this is a round of chance: probability min(1, epsilon / sqrt(t)) (E5)."""
     t = total(evidence.counts, 0) + 1
-    return luck[0][0] < knobs.epsilon / np.sqrt(t)
+    return draws.uniforms[0] < knobs.epsilon / np.sqrt(t)
 
 
 @kernel
-def _explored_index(knobs: EpsilonGreedyKnobs, evidence: Any, luck: Any) -> int:
+def _explored_index(knobs: EpsilonGreedyKnobs, evidence: Evidence, draws: Draws) -> int:
     L = evidence.counts.size - 1
     if knobs.protected_only and L > 0:
-        return 1 + draw_one(luck[0][2], L)
-    return draw_one(luck[0][2], L + 1)
+        return 1 + draw_one(draws.uniforms[2], L)
+    return draw_one(draws.uniforms[2], L + 1)
 
 
 @kernel
 def _on_arms(
-    knobs: EpsilonGreedyKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
+    knobs: EpsilonGreedyKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
     K = menu.squared.size
-    if _explores(knobs, evidence, luck):
-        return draw_one(luck[0][1], K), _explored_index(knobs, evidence, luck), EXPLORE, np.nan
+    if _explores(knobs, evidence, draws):
+        return Choice(
+            draw_one(draws.uniforms[1], K), _explored_index(knobs, evidence, draws), EXPLORE, np.nan
+        )
     best = plug_in(evidence.centre, knobs.rank)
     arm, _ = winner(menu, best)
     known = (knobs.confidence, evidence)
-    arm, index, phase = watched(knobs.watch, known, menu, knobs.rank, (arm, TARGET))
-    return arm, index, phase, dot(arm_of(menu, arm), best)
+    arm, index, phase = monitored(knobs.monitor, known, menu, knobs.rank, (arm, TARGET))
+    return Choice(arm, index, phase, dot(arm_of(menu, arm), best))
 
 
 @kernel
-def _on_ball(knobs: EpsilonGreedyKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
-    chance = farthest(body, luck[1])
-    if _explores(knobs, evidence, luck):
-        return chance, _explored_index(knobs, evidence, luck), EXPLORE, np.nan, np.nan
+def _on_ball(
+    knobs: EpsilonGreedyKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    chance = farthest(body, draws.normals)
+    if _explores(knobs, evidence, draws):
+        return ChoiceOnBall(
+            chance, _explored_index(knobs, evidence, draws), EXPLORE, np.nan, np.nan
+        )
     best = plug_in(evidence.centre, knobs.rank)
     action = farthest(body, best) if dot(best, best) > 0.0 else chance
-    return action, TARGET, PLAY, dot(action, best), np.nan
+    return ChoiceOnBall(action, TARGET, PLAY, dot(action, best), np.nan)
 
 
 register(EpsilonGreedyKnobs, _on_arms, _on_ball)
@@ -106,12 +119,12 @@ class EpsilonGreedy(CompiledPolicy):
         rank = known_rank(self.problem, "EpsilonGreedy")
         confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)
         protected_only = self.explore_index == "protected"
-        watch = watch_for(self.lock_in, self.patience)
+        monitor = monitor_for(self.lock_in, self.patience)
         knobs = EpsilonGreedyKnobs(
-            PRECISION, confidence, rank, float(self.epsilon), protected_only, watch
+            PRECISION, confidence, rank, float(self.epsilon), protected_only, monitor
         )
         object.__setattr__(self, "knobs", knobs)
 
-    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """A coin, an arm and an index; a direction on the ball."""
         return 3, self.problem.dim if on_ball else 0

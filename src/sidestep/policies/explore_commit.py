@@ -1,17 +1,19 @@
 """Explore, then commit: measure by chance for a while, then play the estimate for good."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import IntArray
 from sidestep.core.checks import check_integer
-from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence
-from sidestep.core.forms import PRECISION, winner
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import PRECISION, Forms, Menu, winner
 from sidestep.core.geometry import dot, plug_in, total
+from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET, Problem
-from sidestep.core.solids import farthest
+from sidestep.core.solids import Body, farthest
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
@@ -20,7 +22,7 @@ from sidestep.policies.base import (
     draw_one,
     known_rank,
 )
-from sidestep.policies.dispatch import register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 
 class ExploreThenCommitKnobs(NamedTuple):
@@ -34,27 +36,32 @@ class ExploreThenCommitKnobs(NamedTuple):
 
 @kernel
 def _on_arms(
-    knobs: ExploreThenCommitKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
+    knobs: ExploreThenCommitKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
     seen = total(evidence.counts, 0)
     K = menu.squared.size
     if seen < knobs.rounds:
-        return draw_one(luck[0][0], K), seen % evidence.counts.size, EXPLORE, np.nan
+        return Choice(draw_one(draws.uniforms[0], K), seen % evidence.counts.size, EXPLORE, np.nan)
     arm, value = winner(menu, plug_in(evidence.centre, knobs.rank))
-    return arm, TARGET, PLAY, value
+    return Choice(arm, TARGET, PLAY, value)
 
 
 @kernel
 def _on_ball(
-    knobs: ExploreThenCommitKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
-) -> Any:
+    knobs: ExploreThenCommitKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
     seen = total(evidence.counts, 0)
-    chance = farthest(body, luck[1])
+    chance = farthest(body, draws.normals)
     if seen < knobs.rounds:
-        return chance, seen % evidence.counts.size, EXPLORE, np.nan, np.nan
+        return ChoiceOnBall(chance, seen % evidence.counts.size, EXPLORE, np.nan, np.nan)
     best = plug_in(evidence.centre, knobs.rank)
     action = farthest(body, best) if dot(best, best) > 0.0 else chance
-    return action, TARGET, PLAY, dot(action, best), np.nan
+    return ChoiceOnBall(action, TARGET, PLAY, dot(action, best), np.nan)
 
 
 register(ExploreThenCommitKnobs, _on_arms, _on_ball)
@@ -80,7 +87,7 @@ class ExploreThenCommit(CompiledPolicy):
             self, "knobs", ExploreThenCommitKnobs(PRECISION, confidence, rank, int(self.rounds))
         )
 
-    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """An arm; a direction on the ball."""
         return 1, self.problem.dim if on_ball else 0
 

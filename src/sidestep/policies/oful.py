@@ -4,23 +4,26 @@ With L = 0 this is the standard linear bandit; with L > 0 it shows what ignoring
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import IntArray
 from sidestep.core.ball import optimistic_action
-from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, radius
-from sidestep.core.forms import COVARIANCE, fill
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import COVARIANCE, Forms, Menu, fill
 from sidestep.core.geometry import lowest_argmax
+from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET, Problem
+from sidestep.core.solids import Body
 from sidestep.policies.base import (
     PLAY,
     CompiledPolicy,
     confidence_for,
     random_direction,
 )
-from sidestep.policies.dispatch import register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 
 class OFULKnobs(NamedTuple):
@@ -30,29 +33,31 @@ class OFULKnobs(NamedTuple):
     confidence: Confidence
 
 
-@folded
+@kernel(refcounts=False)
 def _on_arms(
-    knobs: OFULKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
+    knobs: OFULKnobs, evidence: Evidence, core_set: IntArray, menu: Menu, forms: Forms, draws: Draws
+) -> Choice:
     fill(forms, evidence, knobs.confidence.rho, menu, TARGET)
-    reach = radius(knobs.confidence, evidence, TARGET)
-    values = forms.desk.values[: menu.squared.size]
+    set_radius = radius(knobs.confidence, evidence, TARGET)
+    values = forms.workspace.values[: menu.squared.size]
     for k in range(values.size):
-        values[k] = forms.linear[TARGET, k] + reach * forms.swing[TARGET, k]
+        values[k] = forms.linear[TARGET, k] + set_radius * forms.unit_width[TARGET, k]
     arm = lowest_argmax(values)
-    return arm, TARGET, PLAY, values[arm]
+    return Choice(arm, TARGET, PLAY, values[arm])
 
 
 @kernel
-def _on_ball(knobs: OFULKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
+def _on_ball(
+    knobs: OFULKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
     sets = ellipsoids(knobs.confidence, evidence, np.zeros(1, np.int64))
     action, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, 1e-2)
     if evidence.counts[TARGET] == 0:  # nothing known: every direction is as good (A14)
-        action = random_direction(luck[1])
-    return action, TARGET, PLAY, value, bound
+        action = random_direction(draws.normals)
+    return ChoiceOnBall(action, TARGET, PLAY, value, bound)
 
 
-register(OFULKnobs, _on_arms, _on_ball, allocates=False)
+register(OFULKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,22 @@
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sidestep.core import coreset
-from sidestep.core.actions import Actions, Arms, name_directions, unreached
+from sidestep.core.actions import Actions, Arms, name_directions, off_menu, unreached
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_integer, check_probability
-from sidestep.core.compiled import folded, kernel
 from sidestep.core.confidence import Confidence, ellipsoids, widest
-from sidestep.core.coreset import CoreSetRule, best_rows, settle
-from sidestep.core.estimator import clear
-from sidestep.core.geometry import cholesky, copied, inverse_into, lowest_argmax, members, total
-from sidestep.core.lock_in import Watch
+from sidestep.core.coreset import CoreSetRule, best_rows, end_core_set
+from sidestep.core.estimator import Evidence, clear
+from sidestep.core.forms import Forms, Menu
+from sidestep.core.geometry import cholesky, copy_into, inverse_into, lowest_argmax, members, total
+from sidestep.core.kernels import kernel
+from sidestep.core.lock_in import LockInMonitor
 from sidestep.core.optimism import (
     SURROGATES,
     Surrogate,
@@ -26,6 +27,7 @@ from sidestep.core.optimism import (
 )
 from sidestep.core.problem import Problem
 from sidestep.core.quadratics import both_forms
+from sidestep.core.solids import Body
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import (
     CORE_SET,
@@ -34,11 +36,11 @@ from sidestep.policies.base import (
     CompiledPolicy,
     State,
     confidence_for,
+    monitor_for,
+    monitored,
     random_direction,
-    watch_for,
-    watched,
 )
-from sidestep.policies.dispatch import register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 TOLERANCE = 1e-2  # relative gap at which the search for the ball's optimistic action is content
 
@@ -52,7 +54,7 @@ class ProtectedLinUCBKnobs(NamedTuple):
     adaptive: int | None  # size of the core set where it is found anew every round
     basis: bool  # CORE-SET plays e_1..e_d
     literal: bool
-    watch: Watch
+    monitor: LockInMonitor
 
 
 @kernel
@@ -60,13 +62,13 @@ def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray, rows: I
     """The target and the vectors that are projected out in this round, into `rows`; how many."""
     if size is None:  # numba leaves the rest out of the code
         return members(core_set, rows)
-    copied(best_rows(centre, size), rows)
+    copy_into(best_rows(centre, size), rows)
     return 1 + size
 
 
-@folded
+@kernel(inline=True)
 def _query(
-    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: IntArray, action: FloatArray
+    knobs: ProtectedLinUCBKnobs, evidence: Evidence, core_set: IntArray, action: FloatArray
 ) -> int:
     """Whom to measure: the vector least understood along the action.
 
@@ -78,7 +80,7 @@ def _query(
 
 
 @kernel
-def _core_set_query(knobs: ProtectedLinUCBKnobs, evidence: Any) -> tuple[int, int]:
+def _core_set_query(knobs: ProtectedLinUCBKnobs, evidence: Evidence) -> tuple[int, int]:
     """Axis and index of this round of CORE-SET: p = 1..L within e_1..e_d, sweep after sweep."""
     L, d = evidence.counts.size - 1, evidence.centre.shape[1]
     at = total(evidence.counts, 0)
@@ -86,7 +88,7 @@ def _core_set_query(knobs: ProtectedLinUCBKnobs, evidence: Any) -> tuple[int, in
 
 
 @kernel
-def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
+def _broadest_arm(evidence: Evidence, menu: Menu, index: int) -> int:
     """The arm that says most about one vector, whatever was measured: the widest one (A13)."""
     metric, widths = evidence.gram[index].copy(), np.empty(menu.squared.size)
     for j in range(metric.shape[0]):
@@ -96,45 +98,50 @@ def _broadest_arm(evidence: Any, menu: Any, index: int) -> int:
     return lowest_argmax(widths)
 
 
-@folded
+@kernel(refcounts=False)
 def _on_arms(
-    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
+    knobs: ProtectedLinUCBKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
     if core_set[0] == 0:
         axis, index = _core_set_query(knobs, evidence)
-        arm = -1 - axis if knobs.basis else _broadest_arm(evidence, menu, index)
-        return arm, index, CORE_SET, np.nan
-    n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.desk.rows)
+        arm = off_menu(axis) if knobs.basis else _broadest_arm(evidence, menu, index)
+        return Choice(arm, index, CORE_SET, np.nan)
+    n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.workspace.rows)
     known = (knobs.confidence, evidence)
     values = optimistic_values(knobs.surrogate, known, menu, forms, n)
     arm = lowest_argmax(values)
     index = _query(knobs, evidence, core_set, menu.columns[:, arm])
-    arm, index, phase = watched(knobs.watch, known, menu, n - 1, (arm, index))
-    return arm, index, phase, values[arm]
+    arm, index, phase = monitored(knobs.monitor, known, menu, n - 1, (arm, index))
+    return Choice(arm, index, phase, values[arm])
 
 
 @kernel
 def _on_ball(
-    knobs: ProtectedLinUCBKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
-) -> Any:
+    knobs: ProtectedLinUCBKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
     d = evidence.centre.shape[1]
     if core_set[0] == 0:
         axis, index = _core_set_query(knobs, evidence)
-        action = np.zeros(d)
+        action: FloatArray = np.zeros(d)
         action[axis] = 1.0
-        return action, index, CORE_SET, np.nan, np.nan
+        return ChoiceOnBall(action, index, CORE_SET, np.nan, np.nan)
     rows = np.empty(core_set.size, np.int64)
     rows = rows[: _play_rows(knobs.adaptive, evidence.centre, core_set, rows)]
-    action, value, bound = random_direction(luck[1]), 0.0, 0.0
+    action, value, bound = random_direction(draws.normals), 0.0, 0.0
     if rows.size <= d:  # else nothing is left of the target, and every reward is zero
         sets = ellipsoids(knobs.confidence, evidence, rows)
         best, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, TOLERANCE)
         if total(evidence.counts, 0) > 0:  # else every direction is as good (A14)
             action = best
-    return action, _query(knobs, evidence, core_set, action), PLAY, value, bound
+    return ChoiceOnBall(action, _query(knobs, evidence, core_set, action), PLAY, value, bound)
 
 
-register(ProtectedLinUCBKnobs, _on_arms, _on_ball, allocates=False)
+register(ProtectedLinUCBKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +201,7 @@ class ProtectedLinUCB(CompiledPolicy):
             self.problem.subspace_dim if adaptive else None,
             self.design == "basis",
             self.literal,
-            watch_for(self.lock_in, self.patience),
+            monitor_for(self.lock_in, self.patience),
         )
         object.__setattr__(self, "rule", self._rule())
         object.__setattr__(self, "knobs", knobs)
@@ -217,29 +224,31 @@ class ProtectedLinUCB(CompiledPolicy):
 
     def _rule(self) -> CoreSetRule:
         """When CORE-SET ends: by the rank if it is known, else by lambda_min, else by resolution."""
-        told = self.problem
+        problem = self.problem
         kind, size, threshold, delta = coreset.CERTIFIED, 0, 0.0, self.delta / 2
-        if told.subspace_dim is not None:
-            size = told.subspace_dim
+        if problem.subspace_dim is not None:
+            size = problem.subspace_dim
             if self.coreset == "printed":
                 kind = coreset.PRINTED if self.literal else coreset.INTENDED
-                delta = self.delta if self.literal else self.delta / (2 * max(told.n_protected, 1))
+                delta = (
+                    self.delta if self.literal else self.delta / (2 * max(problem.n_protected, 1))
+                )
         elif self.coreset == "adaptive":
             raise InputError("coreset='adaptive' needs the problem's subspace_dim, got None")
-        elif told.eigenvalue is not None:
-            kind, threshold = coreset.EIGENVALUE, told.eigenvalue
-        elif told.resolution is not None:
-            kind, threshold = coreset.RESOLUTION, told.resolution
+        elif problem.eigenvalue is not None:
+            kind, threshold = coreset.EIGENVALUE, problem.eigenvalue
+        elif problem.resolution is not None:
+            kind, threshold = coreset.RESOLUTION, problem.resolution
         elif self.coreset not in ("all", "lazy"):
             raise InputError(
                 "ProtectedLinUCB needs one of the problem's subspace_dim, eigenvalue or "
                 "resolution (the rank cannot be certified from data alone), got none"
             )
-        noise = float(max(told.noise[1:], default=0.0))
+        noise = float(max(problem.noise[1:], default=0.0))
         factor = coreset.certified_factor(self.gamma)
         basis = self.design == "basis"
         return CoreSetRule(
-            kind, size, noise, told.norm_bound, delta, factor, float(threshold), basis
+            kind, size, noise, problem.norm_bound, delta, factor, float(threshold), basis
         )
 
     def init(self) -> State:
@@ -251,7 +260,7 @@ class ProtectedLinUCB(CompiledPolicy):
             state.core_set[:] = 0
         return state
 
-    def pause(self, state: State) -> int:
+    def rounds_until_review(self, state: State) -> int:
         """CORE-SET is tested at the end of every sweep of d L rounds."""
         if self._is_lazy(state):
             return coreset.next_check(state.round) - state.round
@@ -267,7 +276,7 @@ class ProtectedLinUCB(CompiledPolicy):
     def _sweep(self) -> int:
         return self.problem.dim * self.problem.n_protected
 
-    def reconsider(self, state: State) -> None:
+    def review(self, state: State) -> None:
         """The test of CORE-SET, and what follows where it ends."""
         if self._is_lazy(state):
             sets = ellipsoids(
@@ -280,7 +289,7 @@ class ProtectedLinUCB(CompiledPolicy):
             return
         if state.round % self._sweep():
             return  # the cap, where `check` gives up
-        settle(self.rule, state.evidence, state.core_set)
+        end_core_set(self.rule, state.evidence, state.core_set)
         if state.core_set[0] == 1 and self.reset:
             clear(state.evidence, self.knobs.confidence.rho)
 

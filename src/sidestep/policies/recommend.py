@@ -1,7 +1,7 @@
 """What a policy would now stand by: an action, its reward and effects with intervals, and its rivals.
 
-Intervals are those of the belief that the measurements leave (core/belief.py), with the prior N(0, M^2/d)
-whatever rho the policy plays with. An effect <a, theta_v> is Gaussian. The reward is not linear in the
+Intervals are those of the posterior (core/posterior.py), with the prior N(0, M^2/d) whatever rho the
+policy plays with. An effect <a, theta_v> is Gaussian. The reward is not linear in the
 vectors: its spread is the larger of the first-order one (core/sensitivity.py) and that of draws, which
 is what counts near the start, and no reward leaves +-|a| M. The actions were chosen by looking at the
 data, which such intervals do not know of: as they are they cover 91 to 96 times in 100 instead of 95, so
@@ -19,9 +19,17 @@ from scipy.special import stdtrit
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray
-from sidestep.core.belief import Belief, Prior, draw, noise_levels, row_weights, settled, variance
 from sidestep.core.checks import check_probability
-from sidestep.core.compiled import kernel
+from sidestep.core.kernels import kernel
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    draw,
+    noise_levels,
+    posterior_from_sums,
+    row_weights,
+    variance,
+)
 from sidestep.core.problem import Query, checked_query
 from sidestep.core.rank import Spectrum, consistent_rank
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
@@ -77,7 +85,7 @@ class Recommendation:
 class _Outlook(NamedTuple):
     """The belief, seen from one state."""
 
-    held: Belief
+    posterior: Posterior
     view: Frame  # at the estimates
     rests: FloatArray  # theta_perp in every draw; (DRAWS, d)
     quantile: float
@@ -120,40 +128,41 @@ def _outlook(policy: Any, state: State, level: float) -> _Outlook:
     check_probability("level", level)
     if not isinstance(policy, CompiledPolicy):
         raise InputError(f"recommend needs a policy of this package, got {type(policy).__name__}")
-    held, freedom = _belief(policy, state)
-    rank = _rank(policy, state, held)
-    weights = row_weights(held)
-    normals = np.random.default_rng(0).standard_normal(DRAWS * held.centre.size)
-    rests = drawn_rests(held, weights, rank, normals, DRAWS)
+    posterior, freedom = _belief(policy, state)
+    rank = _rank(policy, state, posterior)
+    weights = row_weights(posterior)
+    normals = np.random.default_rng(0).standard_normal(DRAWS * posterior.mean.size)
+    rests = drawn_rests(posterior, weights, rank, normals, DRAWS)
     quantile = WIDER * float(stdtrit(freedom, 0.5 + level / 2))
-    return _Outlook(held, pooled_frame(held.centre, weights, rank), rests, quantile)
+    return _Outlook(posterior, pooled_frame(posterior.mean, weights, rank), rests, quantile)
 
 
-def _belief(policy: CompiledPolicy, state: State) -> tuple[Belief, float]:
+def _belief(policy: CompiledPolicy, state: State) -> tuple[Posterior, float]:
     """The belief under the honest prior, and the degrees of freedom of its noise."""
-    told, evidence = policy.problem, state.evidence
-    largest = told.norm_bound * told.action_bound
-    prior = told.norm_bound**2 / told.dim
-    if told.noise_scale is not None:
-        return settled(evidence, np.maximum(told.noise, 1e-6 * largest), prior), np.inf
-    unknown = Prior(policy.knobs.confidence.rho, np.full(told.n_vectors, np.nan), prior, largest)
-    freedom = max(float(evidence.weight.sum()) - told.dim * told.n_vectors, 1.0)
-    return settled(evidence, noise_levels(unknown, evidence), prior), freedom
+    problem, evidence = policy.problem, state.evidence
+    largest = problem.norm_bound * problem.action_bound
+    prior = problem.norm_bound**2 / problem.dim
+    noise = np.maximum(problem.known_noise, 1e-6 * largest)
+    if not np.isnan(noise).any():
+        return posterior_from_sums(evidence, noise, prior), np.inf
+    unknown = Prior(policy.knobs.confidence.rho, noise, prior, largest)
+    freedom = max(float(evidence.weight.sum()) - problem.dim * problem.n_vectors, 1.0)
+    return posterior_from_sums(evidence, noise_levels(unknown, evidence), prior), freedom
 
 
-def _rank(policy: CompiledPolicy, state: State, held: Belief) -> int:
+def _rank(policy: CompiledPolicy, state: State, posterior: Posterior) -> int:
     """S where it is told; else as many directions as the evidence does not contradict."""
     if policy.problem.subspace_dim is not None:
         return policy.problem.subspace_dim
-    return consistent_rank(held, delta=0.05)
+    return consistent_rank(posterior, delta=0.05)
 
 
 @kernel
 def drawn_rests(
-    held: Belief, weights: FloatArray, rank: int, normals: FloatArray, times: int
+    posterior: Posterior, weights: FloatArray, rank: int, normals: FloatArray, times: int
 ) -> FloatArray:
     """theta_perp of so many draws; (times, d)."""
-    drawn = draw(held, normals, times)
+    drawn = draw(posterior, normals, times)
     rests = np.empty((times, drawn.shape[2]))
     for time in range(times):
         view = pooled_frame(drawn[time], weights, rank)
@@ -190,17 +199,17 @@ def _intervals(
 ) -> tuple[Interval, tuple[Interval, ...]]:
     reward = _reward(outlook, action, gradient(outlook.view, action))
     limit = float(np.linalg.norm(action)) * policy.problem.norm_bound
-    held = outlook.held
+    posterior = outlook.posterior
     effects = []
-    for v in range(len(held.noise)):
-        spread = held.noise[v] * np.sqrt(action @ held.inverse[v] @ action)
-        effects.append(_around(float(action @ held.centre[v]), outlook.quantile * spread))
+    for v in range(len(posterior.noise)):
+        spread = posterior.noise[v] * np.sqrt(action @ posterior.inverse[v] @ action)
+        effects.append(_around(float(action @ posterior.mean[v]), outlook.quantile * spread))
     clipped = (float(np.clip(end, -limit, limit)) for end in reward)
     return Interval(*clipped), tuple(effects)
 
 
 def _reward(outlook: _Outlook, action: FloatArray, slopes: FloatArray) -> Interval:
-    first_order = np.sqrt(variance(outlook.held, slopes))
+    first_order = np.sqrt(variance(outlook.posterior, slopes))
     drawn = float((outlook.rests @ action).std())
     estimate = float(outlook.view.rest @ action)
     return _around(estimate, outlook.quantile * max(first_order, drawn))

@@ -6,18 +6,20 @@ measure the target. Exponent 1/2 is the paper's Round Robin LinUCB, 1/4 its LinU
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_positive, check_probability
-from sidestep.core.compiled import kernel
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.coreset import best_rows
-from sidestep.core.forms import upper_means
-from sidestep.core.geometry import copied, lowest_argmax, total
-from sidestep.core.lock_in import Watch
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import Forms, Menu, upper_means
+from sidestep.core.geometry import copy_into, lowest_argmax, total
+from sidestep.core.kernels import kernel
+from sidestep.core.lock_in import LockInMonitor
 from sidestep.core.optimism import (
     SURROGATES,
     Surrogate,
@@ -26,17 +28,18 @@ from sidestep.core.optimism import (
     surrogate_called,
 )
 from sidestep.core.problem import TARGET, Problem
+from sidestep.core.solids import Body
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
     confidence_for,
     known_rank,
+    monitor_for,
+    monitored,
     random_direction,
-    watch_for,
-    watched,
 )
-from sidestep.policies.dispatch import register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 TOLERANCE = 1e-2
 
@@ -49,15 +52,15 @@ class RoundRobinKnobs(NamedTuple):
     surrogate: Surrogate
     size: int
     exponent: float
-    watch: Watch
+    monitor: LockInMonitor
 
 
 @kernel
-def _turn(knobs: RoundRobinKnobs, evidence: Any, luck: Any) -> int:
+def _turn(knobs: RoundRobinKnobs, evidence: Evidence, draws: Draws) -> int:
     """The protected vector whose turn it is, or 0 where this round is the target's."""
     L = evidence.counts.size - 1
     t = total(evidence.counts, 0) + 1
-    if L == 0 or luck[0][0] >= t ** (-knobs.exponent):
+    if L == 0 or draws.uniforms[0] >= t ** (-knobs.exponent):
         return TARGET
     turns = total(evidence.counts, 1)  # print starts its counter at 1 and adds before use (E7)
     return 1 + (turns + 2) % L
@@ -65,39 +68,48 @@ def _turn(knobs: RoundRobinKnobs, evidence: Any, luck: Any) -> int:
 
 @kernel
 def _on_arms(
-    knobs: RoundRobinKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
-    index = _turn(knobs, evidence, luck)
+    knobs: RoundRobinKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    index = _turn(knobs, evidence, draws)
     confidence = knobs.confidence
     if index != TARGET:
-        values = np.empty(menu.squared.size)
-        reach = radius(confidence, evidence, index)
-        upper_means(menu.columns, evidence.centre[index], evidence.inverse[index], reach, values)
-        return lowest_argmax(values), index, EXPLORE, np.nan
+        values: FloatArray = np.empty(menu.squared.size)
+        set_radius = radius(confidence, evidence, index)
+        upper_means(
+            menu.columns, evidence.centre[index], evidence.inverse[index], set_radius, values
+        )
+        return Choice(lowest_argmax(values), index, EXPLORE, np.nan)
     rows = best_rows(evidence.centre, knobs.size)
-    copied(rows, forms.desk.rows)
+    copy_into(rows, forms.workspace.rows)
     known = (confidence, evidence)
     values = optimistic_values(knobs.surrogate, known, menu, forms, rows.size)
     arm = lowest_argmax(values)
-    arm, index, phase = watched(knobs.watch, known, menu, knobs.size, (arm, TARGET))
-    return arm, index, phase, values[arm]
+    arm, index, phase = monitored(knobs.monitor, known, menu, knobs.size, (arm, TARGET))
+    return Choice(arm, index, phase, values[arm])
 
 
 @kernel
-def _on_ball(knobs: RoundRobinKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
-    index = _turn(knobs, evidence, luck)
+def _on_ball(
+    knobs: RoundRobinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    index = _turn(knobs, evidence, draws)
     d = evidence.centre.shape[1]
     rows = best_rows(evidence.centre, knobs.size if index == TARGET else 0)
     if index != TARGET:
         rows[0] = index
     phase = PLAY if index == TARGET else EXPLORE
-    action, value, bound = random_direction(luck[1]), 0.0, 0.0
+    action, value, bound = random_direction(draws.normals), 0.0, 0.0
     if rows.size <= d:
         sets = ellipsoids(knobs.confidence, evidence, rows)
         best, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, TOLERANCE)
         if total(evidence.counts, 0) > 0:
             action = best
-    return action, index, phase, value, bound
+    return ChoiceOnBall(action, index, phase, value, bound)
 
 
 register(RoundRobinKnobs, _on_arms, _on_ball)
@@ -128,12 +140,12 @@ class RoundRobinLinUCB(CompiledPolicy):
         check_probability("delta", self.delta)
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_choice("core_set", self.core_set, ("best", "all"))
-        told = self.problem
-        size = told.n_protected
+        problem = self.problem
+        size = problem.n_protected
         if self.core_set == "best":
-            size = known_rank(told, "RoundRobinLinUCB")
+            size = known_rank(problem, "RoundRobinLinUCB")
         confidence = confidence_for(
-            told, rho=self.rho, delta=self.delta / told.n_vectors, radius=self.radius
+            problem, rho=self.rho, delta=self.delta / problem.n_vectors, radius=self.radius
         )
         knobs = RoundRobinKnobs(
             metric_of(self.surrogate),
@@ -141,10 +153,10 @@ class RoundRobinLinUCB(CompiledPolicy):
             surrogate_called(self.surrogate),
             size,
             float(self.exponent),
-            watch_for(self.lock_in, self.patience),
+            monitor_for(self.lock_in, self.patience),
         )
         object.__setattr__(self, "knobs", knobs)
 
-    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """A coin; a direction for the first round on the ball."""
         return 1, self.problem.dim if on_ball else 0

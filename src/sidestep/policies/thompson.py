@@ -1,6 +1,6 @@
 """Thompson sampling for the protected bandit, and the directed query (ours; no regret bound is known).
 
-Draw every vector from what is believed of it (core/belief.py), pool the protected draws into their
+Draw every vector from what is believed of it (core/posterior.py), pool the protected draws into their
 closest s-dimensional subspace, vectors that are better known counting more, and play the best action
 of that draw. There is no CORE-SET phase and no optimistic problem. What to measure is decided by how
 much it would tell. ProtectedThompson looks at the reward of the action it plays. DirectedThompson draws
@@ -21,31 +21,31 @@ import numpy as np
 
 from sidestep.core import rank
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.belief import (
-    Belief,
+from sidestep.core.checks import check_positive, check_probability
+from sidestep.core.confidence import Confidence
+from sidestep.core.coreset import next_check
+from sidestep.core.estimator import Evidence, no_evidence
+from sidestep.core.forms import COVARIANCE, Forms, Menu, arm_of, winner
+from sidestep.core.geometry import dot, total
+from sidestep.core.kernels import kernel
+from sidestep.core.posterior import (
+    Posterior,
     Prior,
-    believe,
     draw,
     most_telling,
     most_telling_action,
     most_telling_arm,
+    posterior_of,
     row_weights,
     variance,
 )
-from sidestep.core.checks import check_positive, check_probability
-from sidestep.core.compiled import kernel
-from sidestep.core.confidence import Confidence
-from sidestep.core.coreset import next_check
-from sidestep.core.estimator import no_evidence
-from sidestep.core.forms import COVARIANCE, arm_of, winner
-from sidestep.core.geometry import dot, total
 from sidestep.core.problem import Problem, per_vector
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
 from sidestep.errors import InputError
 from sidestep.policies.base import EXPLORE, FOREVER, PLAY, CompiledPolicy, State, confidence_for
-from sidestep.policies.dispatch import register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 SCEPTIC = 8
 REAL, OPEN = 1, 2  # what core_set says of a direction where the rank is not told
@@ -75,10 +75,10 @@ class DirectedKnobs(NamedTuple):
 
 
 @kernel
-def _ranks(told: int, core_set: IntArray, counts: IntArray) -> tuple[int, int]:
+def _ranks(known_rank: int, core_set: IntArray, counts: IntArray) -> tuple[int, int]:
     """How many directions are taken for real in this round: by the player, and by his rival."""
-    if told >= 0:
-        return told, told
+    if known_rank >= 0:
+        return known_rank, known_rank
     real, reaching = 0, 0
     for v in range(1, core_set.size):
         real += core_set[v] == REAL
@@ -115,66 +115,80 @@ def _contest(view: Frame, action: FloatArray, other: FloatArray) -> tuple[FloatA
 
 @kernel
 def _thompson_on_arms(
-    knobs: ThompsonKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
-    held = believe(knobs.prior, evidence)
-    drawn, weights = draw(held, luck[1], 1)[0], row_weights(held)
+    knobs: ThompsonKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    posterior = posterior_of(knobs.prior, evidence)
+    drawn, weights = draw(posterior, draws.normals, 1)[0], row_weights(posterior)
     real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn, weights, real)
     arm, value = winner(menu, view.rest)
     action = arm_of(menu, arm)
     if doubted > real:
         view = pooled_frame(drawn, weights, doubted)
-    index, _ = most_telling(held, knobs.costs, gradient(view, action), action)
-    return arm, index, PLAY, value
+    index, _ = most_telling(posterior, knobs.costs, gradient(view, action), action)
+    return Choice(arm, index, PLAY, value)
 
 
 @kernel
 def _thompson_on_ball(
-    knobs: ThompsonKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
-) -> Any:
-    held = believe(knobs.prior, evidence)
-    drawn, weights = draw(held, luck[1], 1)[0], row_weights(held)
+    knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    posterior = posterior_of(knobs.prior, evidence)
+    drawn, weights = draw(posterior, draws.normals, 1)[0], row_weights(posterior)
     real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn, weights, real)
-    action, value = _best_action(body, view, luck[1][: drawn.shape[1]])
+    action, value = _best_action(body, view, draws.normals[: drawn.shape[1]])
     if doubted > real:
         view = pooled_frame(drawn, weights, doubted)
-    index, _ = most_telling(held, knobs.costs, gradient(view, action), action)
-    return action, index, PLAY, value, np.nan
+    index, _ = most_telling(posterior, knobs.costs, gradient(view, action), action)
+    return ChoiceOnBall(action, index, PLAY, value, np.nan)
 
 
 @kernel
 def _is_dark(
-    knobs: DirectedKnobs, held: Belief, slopes: FloatArray, action: FloatArray, other: FloatArray
+    knobs: DirectedKnobs,
+    posterior: Posterior,
+    slopes: FloatArray,
+    action: FloatArray,
+    other: FloatArray,
 ) -> tuple[bool, float, float]:
     """Whether neither contender takes a fair share off what is contested; what they take; that."""
-    contested = variance(held, slopes)
-    _, told = most_telling(held, knobs.costs, slopes, action)
-    _, told_by_rival = most_telling(held, knobs.costs, slopes, other)
-    seen = max(told, told_by_rival)
+    contested = variance(posterior, slopes)
+    _, mine = most_telling(posterior, knobs.costs, slopes, action)
+    _, rivals = most_telling(posterior, knobs.costs, slopes, other)
+    seen = max(mine, rivals)
     return seen < knobs.share * contested, seen, contested
 
 
 @kernel
 def _pays(
-    knobs: DirectedKnobs, contested: float, seen: float, shown: float, lost: float, luck: float
+    knobs: DirectedKnobs, contested: float, seen: float, shown: float, lost: float, coin: float
 ) -> bool:
     """Whether another action shows so much more that its loss is worth it.
 
     What costs up to `price` standard deviations of the contest always is; what costs k times that is
     bought in one round of k^2, so that no contest is left undecided for good because it is dear.
     """
-    affordable = lost * np.sqrt(luck) <= knobs.price * np.sqrt(contested)
+    affordable = lost * np.sqrt(coin) <= knobs.price * np.sqrt(contested)
     return seen < knobs.informative * shown and affordable
 
 
 @kernel
 def _directed_on_arms(
-    knobs: DirectedKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
-    held = believe(knobs.prior, evidence)
-    drawn, weights = draw(held, luck[1], 2), row_weights(held)
+    knobs: DirectedKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    posterior = posterior_of(knobs.prior, evidence)
+    drawn, weights = draw(posterior, draws.normals, 2), row_weights(posterior)
     real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn[0], weights, real)
     arm, value = winner(menu, view.rest)
@@ -182,41 +196,41 @@ def _directed_on_arms(
     action, other = arm_of(menu, arm), arm_of(menu, rival)
     slopes, apart = _contest(view, action, other)
     if apart:
-        dark, seen, contested = _is_dark(knobs, held, slopes, action, other)
+        dark, seen, contested = _is_dark(knobs, posterior, slopes, action, other)
         if dark:
-            paid, v, shown = most_telling_arm(held, knobs.costs, slopes, menu)
+            paid, v, shown = most_telling_arm(posterior, knobs.costs, slopes, menu)
             lost = value - dot(arm_of(menu, paid), view.rest)
-            if _pays(knobs, contested, seen, shown, lost, luck[0][0]):
-                return paid, v, EXPLORE, value - lost
+            if _pays(knobs, contested, seen, shown, lost, draws.uniforms[0]):
+                return Choice(paid, v, EXPLORE, value - lost)
     if doubted > real:
         slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), action, other)
-    index, _ = most_telling(held, knobs.costs, slopes, action)
-    return arm, index, PLAY, value
+    index, _ = most_telling(posterior, knobs.costs, slopes, action)
+    return Choice(arm, index, PLAY, value)
 
 
 @kernel
 def _directed_on_ball(
-    knobs: DirectedKnobs, evidence: Any, core_set: Any, body: Any, luck: Any
-) -> Any:
-    held = believe(knobs.prior, evidence)
-    drawn, weights = draw(held, luck[1], 2), row_weights(held)
+    knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    posterior = posterior_of(knobs.prior, evidence)
+    drawn, weights = draw(posterior, draws.normals, 2), row_weights(posterior)
     real, doubted = _ranks(knobs.rank, core_set, evidence.counts)
-    chance = luck[1][: drawn.shape[2]]
+    chance = draws.normals[: drawn.shape[2]]
     view = pooled_frame(drawn[0], weights, real)
     action, value = _best_action(body, view, chance)
     other, _ = _best_action(body, pooled_frame(drawn[1], weights, doubted), chance)
     slopes, apart = _contest(view, action, other)
     if apart:
-        dark, seen, contested = _is_dark(knobs, held, slopes, action, other)
+        dark, seen, contested = _is_dark(knobs, posterior, slopes, action, other)
         if dark:
-            paid, v, shown = most_telling_action(held, knobs.costs, slopes, body, view.rest)
+            paid, v, shown = most_telling_action(posterior, knobs.costs, slopes, body, view.rest)
             lost = value - dot(paid, view.rest)
-            if _pays(knobs, contested, seen, shown, lost, luck[0][0]):
-                return paid, v, EXPLORE, value - lost, np.nan
+            if _pays(knobs, contested, seen, shown, lost, draws.uniforms[0]):
+                return ChoiceOnBall(paid, v, EXPLORE, value - lost, np.nan)
     if doubted > real:
         slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), action, other)
-    index, _ = most_telling(held, knobs.costs, slopes, action)
-    return action, index, PLAY, value, np.nan
+    index, _ = most_telling(posterior, knobs.costs, slopes, action)
+    return ChoiceOnBall(action, index, PLAY, value, np.nan)
 
 
 register(ThompsonKnobs, _thompson_on_arms, _thompson_on_ball)
@@ -224,7 +238,7 @@ register(DirectedKnobs, _directed_on_arms, _directed_on_ball)
 
 
 class PooledPolicy(CompiledPolicy):
-    """What the two have in common: the prior, solids, forgetting, and the rank where it is not told."""
+    """What the two have in common: the prior, solids, forgetting, and the rank where it is unknown."""
 
     __slots__ = ()
 
@@ -233,26 +247,26 @@ class PooledPolicy(CompiledPolicy):
 
     def init(self) -> State:
         """State before the first round; of an unknown rank one direction is taken for real."""
-        told = self.problem
-        core_set = np.ones(told.n_vectors, dtype=np.int64)
-        if told.subspace_dim is None:
+        problem = self.problem
+        core_set = np.ones(problem.n_vectors, dtype=np.int64)
+        if problem.subspace_dim is None:
             core_set[1:] = OPEN
-            core_set[1 : 1 + min(1, told.n_protected)] = REAL
-            core_set[1 + told.dim :] = 0
-        return State(no_evidence(self.knobs.prior.rho, told.dim), core_set)
+            core_set[1 : 1 + min(1, problem.n_protected)] = REAL
+            core_set[1 + problem.dim :] = 0
+        return State(no_evidence(self.knobs.prior.rho, problem.dim), core_set)
 
-    def pause(self, state: State) -> int:
+    def rounds_until_review(self, state: State) -> int:
         """The rank, where it is not told, is looked at again when a tenth more has been measured."""
         if self.problem.subspace_dim is not None:
             return FOREVER
         return next_check(state.round) - state.round
 
-    def reconsider(self, state: State) -> None:
+    def review(self, state: State) -> None:
         """Which directions are taken for real, and which are open, in place."""
-        held = believe(self.knobs.prior, state.evidence)
-        real = rank.consistent_rank(held, self.delta)
+        posterior = posterior_of(self.knobs.prior, state.evidence)
+        real = rank.consistent_rank(posterior, self.delta)
         real = max(real, min(1, self.problem.n_protected))
-        seen = self._spectrum(held)
+        seen = self._spectrum(posterior)
         reaching = max(seen.separated + seen.undecided, real)
         state.core_set[1:] = 0
         state.core_set[1 : 1 + reaching] = OPEN
@@ -262,11 +276,11 @@ class PooledPolicy(CompiledPolicy):
         """What the evidence says of the rank; None where the player is told it."""
         if self.problem.subspace_dim is not None:
             return None
-        return self._spectrum(believe(self.knobs.prior, state.evidence))
+        return self._spectrum(posterior_of(self.knobs.prior, state.evidence))
 
-    def _spectrum(self, held: Belief) -> Spectrum:
+    def _spectrum(self, posterior: Posterior) -> Spectrum:
         bound, prior = self.problem.norm_bound, self.knobs.prior.variance
-        return rank.spectrum(held, bound, prior, self.delta, resolution_of(self.problem))
+        return rank.spectrum(posterior, bound, prior, self.delta, resolution_of(self.problem))
 
 
 def resolution_of(problem: Problem) -> float:
@@ -290,13 +304,11 @@ def prior_of(problem: Problem, rho: float | None) -> Prior:
     """
     largest = problem.norm_bound * problem.action_bound
     prior = problem.norm_bound**2 / problem.dim
-    noise = np.full(problem.n_vectors, np.nan)
-    if problem.noise_scale is not None:
-        noise = np.maximum(problem.noise, 1e-6 * largest)  # no noise at all would leave no prior
+    noise = np.maximum(problem.known_noise, 1e-6 * largest)  # no noise would leave no prior
     honest = np.where(np.isnan(noise), 1e-8 * problem.action_bound**2, noise**2 / prior)
     if rho is not None:
         check_positive("rho", rho)
-        if problem.noise_scale is None:
+        if np.isnan(noise).any():
             raise InputError(f"rho follows from the noise where noise_scale is None, got rho={rho}")
         honest = per_vector(rho, problem.n_vectors)
     return Prior(honest, noise, prior, largest)
@@ -334,7 +346,7 @@ class ProtectedThompson(PooledPolicy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "knobs", ThompsonKnobs(*_common_knobs(self)))
 
-    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """One posterior draw."""
         return 0, self.problem.n_vectors * self.problem.dim
 
@@ -365,6 +377,6 @@ class DirectedThompson(PooledPolicy):
         rule = (float(self.informative), float(self.share), float(self.price))
         object.__setattr__(self, "knobs", DirectedKnobs(*_common_knobs(self), *rule))
 
-    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """Two posterior draws, and what decides about a dear action."""
         return 1, 2 * self.problem.n_vectors * self.problem.dim

@@ -1,17 +1,19 @@
 """Uniform: any action, any vector, by chance. The yardstick at the bottom."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.compiled import kernel
+from sidestep.core.arrays import IntArray
 from sidestep.core.confidence import Confidence
-from sidestep.core.forms import PRECISION
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import PRECISION, Forms, Menu
+from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem
-from sidestep.core.solids import farthest
+from sidestep.core.solids import Body, farthest
 from sidestep.policies.base import EXPLORE, CompiledPolicy, confidence_for, draw_one
-from sidestep.policies.dispatch import register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 
 class UniformKnobs(NamedTuple):
@@ -23,16 +25,23 @@ class UniformKnobs(NamedTuple):
 
 @kernel
 def _on_arms(
-    knobs: UniformKnobs, evidence: Any, core_set: Any, menu: Any, forms: Any, luck: Any
-) -> tuple[int, int, int, float]:
-    arm = draw_one(luck[0][0], menu.squared.size)
-    return arm, draw_one(luck[0][1], evidence.counts.size), EXPLORE, np.nan
+    knobs: UniformKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    arm = draw_one(draws.uniforms[0], menu.squared.size)
+    return Choice(arm, draw_one(draws.uniforms[1], evidence.counts.size), EXPLORE, np.nan)
 
 
 @kernel
-def _on_ball(knobs: UniformKnobs, evidence: Any, core_set: Any, body: Any, luck: Any) -> Any:
-    index = draw_one(luck[0][1], evidence.counts.size)
-    return farthest(body, luck[1]), index, EXPLORE, np.nan, np.nan
+def _on_ball(
+    knobs: UniformKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    index = draw_one(draws.uniforms[1], evidence.counts.size)
+    return ChoiceOnBall(farthest(body, draws.normals), index, EXPLORE, np.nan, np.nan)
 
 
 register(UniformKnobs, _on_arms, _on_ball)
@@ -52,6 +61,6 @@ class Uniform(CompiledPolicy):
         confidence = confidence_for(self.problem, rho=1.0, delta=0.5, needs_noise=False)
         object.__setattr__(self, "knobs", UniformKnobs(PRECISION, confidence))
 
-    def luck(self, *, on_ball: bool) -> tuple[int, int]:
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """An arm and an index; a direction on the ball."""
         return 2, self.problem.dim if on_ball else 0

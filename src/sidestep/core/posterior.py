@@ -1,0 +1,223 @@
+"""What is believed of every vector, and what one more measurement would tell.
+
+    theta_v ~ N(centre_v, R_v^2 V_v^-1),   V_v = rho_v I + sum of a a',   rho_v = R_v^2 d / M^2
+
+is the posterior of the prior N(0, M^2/d) and Gaussian noise. Measuring vector v along a takes
+
+    red(a, v) = R_v^2 <g_v, V_v^-1 a>^2 / (1 + |a|^2_{V_v^-1})
+
+off the variance sum_v R_v^2 |g_v|^2_{V_v^-1} of a quantity with gradient g (sensitivity.py).
+
+Where R_v is not told it is learned: the least sum of squares of a vector over its degrees of freedom,
+drawn towards that of all vectors together while its own are few. No measurement can say anything of
+the noise before some vector was measured more often than it has directions; until then it is taken for
+as large as the largest signal.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import Menu
+from sidestep.core.geometry import (
+    apply,
+    cholesky,
+    copy_into,
+    dot,
+    inverse_into,
+    lowest_argmax,
+    quadratic,
+    scaled,
+    solve_cholesky,
+)
+from sidestep.core.kernels import kernel
+from sidestep.core.quadratics import both_forms
+from sidestep.core.solids import BALL, Body, farthest
+
+BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
+
+
+class Prior(NamedTuple):
+    """What is believed before the first measurement."""
+
+    rho: FloatArray  # (L+1,); those of the evidence
+    noise: FloatArray  # R_v, (L+1,); NaN where it is learned
+    variance: float  # M^2 / d, of every coordinate
+    largest: float  # M A: noise before anything is known of it
+
+
+class Posterior(NamedTuple):
+    """A Gaussian for every vector."""
+
+    mean: FloatArray  # (L+1, d)
+    inverse: FloatArray  # V^-1, (L+1, d, d)
+    noise: FloatArray  # R, (L+1,)
+
+
+@kernel
+def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
+    """The belief that the evidence leaves; where every R is told it is the evidence's own."""
+    learned = False
+    for v in range(prior.noise.size):
+        learned = learned or np.isnan(prior.noise[v])
+    if not learned:
+        return Posterior(evidence.centre, evidence.inverse, prior.noise)
+    return posterior_from_sums(evidence, noise_levels(prior, evidence), prior.variance)
+
+
+@kernel
+def posterior_from_sums(evidence: Evidence, noise: FloatArray, variance: float) -> Posterior:
+    """The belief from the sums alone, for one noise and the prior N(0, variance)."""
+    n, d = evidence.centre.shape
+    posterior = Posterior(np.empty((n, d)), np.empty((n, d, d)), noise)
+    precision, moment = np.empty((d, d)), np.empty(d)
+    for v in range(n):
+        for j in range(d):
+            moment[j] = evidence.moment[v, j] + evidence.moment_low[v, j]
+            for k in range(d):
+                precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
+            precision[j, j] += noise[v] ** 2 / variance
+        factor = cholesky(precision)
+        inverse_into(factor, posterior.inverse[v])
+        copy_into(solve_cholesky(factor, moment), posterior.mean[v])
+    return posterior
+
+
+@kernel
+def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
+    """R of every vector: told, or learned from residuals; (L+1,)."""
+    n, d = evidence.centre.shape
+    freedom, levels = np.empty(n), np.empty(n)
+    misfit, free = 0.0, 0.0
+    for v in range(n):
+        used = float(d)  # trace of the hat matrix
+        for j in range(d):
+            used -= prior.rho[v] * evidence.inverse[v, j, j]
+        freedom[v] = max(evidence.weight[v] - used, 0.0)
+        if np.isnan(prior.noise[v]):
+            misfit += evidence.misfit[v]
+            free += freedom[v]
+    common = prior.largest**2
+    if free >= 1.0:
+        common = misfit / free * (1.0 + 2.0 / free)  # too large rather than too small
+    for v in range(n):
+        levels[v] = prior.noise[v]
+        if np.isnan(levels[v]):
+            own = evidence.misfit[v] if freedom[v] > 0.0 else 0.0
+            levels[v] = np.sqrt((own + BORROWED * common) / (freedom[v] + BORROWED))
+    return levels
+
+
+@kernel
+def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
+    """All vectors drawn so many times; normals (times (L+1) d,); (times, L+1, d)."""
+    n, d = posterior.mean.shape
+    drawn = np.empty((times, n, d))
+    for v in range(n):
+        factor = cholesky(posterior.inverse[v])
+        for time in range(times):
+            mine = normals[(time * n + v) * d : (time * n + v + 1) * d]
+            for j in range(d):
+                spread = 0.0
+                for k in range(j + 1):
+                    spread += factor[j, k] * mine[k]
+                drawn[time, v, j] = posterior.mean[v, j] + posterior.noise[v] * spread
+    return drawn
+
+
+@kernel
+def row_weights(posterior: Posterior) -> FloatArray:
+    """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
+    n, d = posterior.mean.shape
+    weights = np.ones(n)
+    largest = 0.0
+    for v in range(1, n):
+        spread = 0.0
+        for j in range(d):
+            spread += posterior.inverse[v, j, j]
+        weights[v] = 1.0 / (posterior.noise[v] * np.sqrt(spread / d))
+        largest = max(largest, weights[v])
+    for v in range(1, n):
+        weights[v] /= largest
+    return weights
+
+
+@kernel
+def variance(posterior: Posterior, slopes: FloatArray) -> float:
+    """Variance of a quantity with these gradients, to first order."""
+    total = 0.0
+    for v in range(slopes.shape[0]):
+        total += posterior.noise[v] ** 2 * max(quadratic(posterior.inverse[v], slopes[v]), 0.0)
+    return total
+
+
+@kernel
+def reduction(posterior: Posterior, v: int, slope: FloatArray, a: FloatArray) -> float:
+    """red(a, v): variance that one measurement of v along a takes off; slope is g_v."""
+    moved = apply(posterior.inverse[v], a)
+    return (posterior.noise[v] * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
+
+
+@kernel
+def most_telling(
+    posterior: Posterior, costs: FloatArray, slopes: FloatArray, a: FloatArray
+) -> tuple[int, float]:
+    """The vector that is best measured along a, and what a unit of cost takes off; ties: lowest."""
+    best, largest = 0, -1.0
+    for v in range(slopes.shape[0]):
+        here = reduction(posterior, v, slopes[v], a) / costs[v]
+        if here > largest * (1.0 + 1e-10):
+            best, largest = v, here
+    return best, largest
+
+
+@kernel
+def most_telling_arm(
+    posterior: Posterior, costs: FloatArray, slopes: FloatArray, menu: Menu
+) -> tuple[int, int, float]:
+    """The arm and the vector whose measurement takes most off, and how much; all arms looked at."""
+    best_arm, best_v, largest = 0, 0, -1.0
+    along, square = np.empty(menu.squared.size), np.empty(menu.squared.size)
+    for v in range(slopes.shape[0]):
+        direction = apply(posterior.inverse[v], slopes[v])
+        both_forms(menu.columns, direction, posterior.inverse[v], 0.0, along, square)
+        weight = posterior.noise[v] ** 2 / costs[v]
+        for k in range(along.size):
+            along[k] = weight * along[k] * along[k] / (1.0 + square[k])
+        arm = lowest_argmax(along)
+        if along[arm] > largest * (1.0 + 1e-10):
+            best_arm, best_v, largest = arm, v, along[arm]
+    return best_arm, best_v, largest
+
+
+@kernel
+def most_telling_action(
+    posterior: Posterior, costs: FloatArray, slopes: FloatArray, body: Body, reward: FloatArray
+) -> tuple[FloatArray, int, float]:
+    """The same over a solid: of the actions farthest along +-V^-1 g_v the one that tells most.
+
+    On the ball it is (I + V^-1)^-1 V^-1 g_v, exactly; there a and -a tell the same, and the better
+    of the two is taken.
+    """
+    n, d = slopes.shape
+    best: FloatArray = np.zeros(d)
+    best_v, largest = 0, -1.0
+    for v in range(n):
+        telling = apply(posterior.inverse[v], slopes[v])
+        if body.kind == BALL:
+            shifted = posterior.inverse[v].copy()
+            for j in range(d):
+                shifted[j, j] += 1.0
+            telling = solve_cholesky(cholesky(shifted), telling)
+        if dot(telling, telling) == 0.0:
+            continue
+        sign = 1.0 if dot(telling, reward) >= 0.0 else -1.0
+        for _ in range(2):
+            action = farthest(body, scaled(sign, telling))
+            here = reduction(posterior, v, slopes[v], action) / costs[v]
+            if here > largest * (1.0 + 1e-10):
+                best, best_v, largest = action, v, here
+            sign = -sign
+    return best, best_v, largest
