@@ -78,11 +78,10 @@ def exponent(rounds: FloatArray, cumulative: FloatArray) -> float:
 
 def log_slope(x: Sequence[float] | FloatArray, y: Sequence[float] | FloatArray) -> float:
     """The b of y = c x^b by least squares over log y; NaN for fewer than two x, or y not positive."""
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if np.unique(x).size < 2 or (y <= 0).any():
+    if len(set(x)) < 2 or min(y) <= 0:
         return NAN
-    x, y = np.log(x) - np.log(x).mean(), np.log(y)
-    return float(x @ y / (x @ x))
+    from_middle = np.log(x) - np.log(x).mean()
+    return float(from_middle @ np.log(y) / (from_middle @ from_middle))
 
 
 def facts_of(run: Run, uniform: float | None) -> Row:
