@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import SLACK, as_numbers, check_integer, check_positive, is_finite, shown
+from sidestep.core.checks import SLACK, as_numbers, check_integer, check_scale, is_finite, shown
 from sidestep.errors import InputError
 
 TARGET = 0  # index of theta_0; protected vectors are 1..L
@@ -31,7 +31,7 @@ class Problem:
     action_bound: float = 1.0  # A: |a| <= A; the paper calls this M as well (B7)
     eigenvalue: float | None = None  # lambda_min
     resolution: float | None = None  # sigma_res
-    costs: float | Sequence[float] = 1.0  # of one query, one for all or one per index
+    costs: float | Sequence[float] = 1.0  # of one query, relative: one for all or one per index
     feedback_bound: float = field(init=False, repr=False, compare=False)  # what tell accepts
 
     def __post_init__(self) -> None:
@@ -47,10 +47,10 @@ class Problem:
             self._spread("noise_scale", self.noise_scale, allow_zero=True)
         self._spread("costs", self.costs, allow_zero=False)
         for name in ("norm_bound", "action_bound"):
-            check_positive(name, getattr(self, name))
+            check_scale(name, getattr(self, name))
         for name in ("eigenvalue", "resolution"):
             if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
+                check_scale(name, getattr(self, name))
         noise = float(max(self.noise)) if self.noise_scale is not None else 0.0
         bound = 1e6 * (self.norm_bound * self.action_bound + noise)
         object.__setattr__(self, "feedback_bound", float(bound))
@@ -69,6 +69,8 @@ class Problem:
             if not is_finite(number) or number < 0 or (number == 0 and not allow_zero):
                 sign = "zero or positive" if allow_zero else "positive"
                 raise InputError(f"{name} must be {sign} and finite, got {shown(value)}")
+            if number != 0:
+                check_scale(name, number)
         if several:
             object.__setattr__(self, name, tuple(float(number) for number in numbers))
 

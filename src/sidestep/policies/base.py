@@ -25,7 +25,13 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked_actions
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_choice, check_integer, check_positive, check_probability
+from sidestep.core.checks import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_probability,
+    check_scale,
+)
 from sidestep.core.compiled import step
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
@@ -332,7 +338,7 @@ def confidence_for(
     """
     is_known = needs_noise or problem.noise_scale is not None
     noise = problem.noise if is_known else np.full(problem.n_vectors, np.nan)
-    check_positive("rho", rho)
+    check_scale("rho", rho)
     check_probability("delta", delta)
     check_choice("radius", radius, tuple(RADII))
     if memory is not None:
