@@ -10,11 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import databases
+from databases import own_postgres, postgres, storage  # noqa: F401  # fixtures
 from sidestep.core.kernels import ieee_arithmetic
 from sidestep.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" / "warfarin.csv")
+
+
+pytest_configure = databases.set_up
+pytest_unconfigure = databases.tear_down
 
 
 class Oracle(NamedTuple):

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from sidestep.policies.round_robin import RoundRobinLinUCB
     from sidestep.policies.thompson import DirectedThompson, ProtectedThompson
     from sidestep.policies.uniform import Uniform
+    from sidestep.studies.factors import Factor
+    from sidestep.studies.outcomes import Outcome
+    from sidestep.studies.study import Study
+    from sidestep.studies.ticket import Ticket
 
 __all__ = [
     "OFUL",
@@ -38,6 +42,8 @@ __all__ = [
     "Ellipsoid",
     "EpsilonGreedy",
     "ExploreThenCommit",
+    "Factor",
+    "Outcome",
     "Problem",
     "ProtectedLinUCB",
     "ProtectedThompson",
@@ -45,6 +51,8 @@ __all__ = [
     "Recommendation",
     "RoundRobinLinUCB",
     "Simplex",
+    "Study",
+    "Ticket",
     "Trace",
     "Uniform",
     "UnitBall",
@@ -92,6 +100,10 @@ _HOME = {
     "ProtectedThompson": "policies.thompson",
     "RoundRobinLinUCB": "policies.round_robin",
     "Uniform": "policies.uniform",
+    "Factor": "studies.factors",
+    "Outcome": "studies.outcomes",
+    "Study": "studies.study",
+    "Ticket": "studies.ticket",
 }
 _ROOMS = {
     "environments": "environments",

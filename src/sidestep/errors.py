@@ -2,12 +2,28 @@
 
 SidestepError                 everything that we raise on purpose
 |-- InputError (ValueError)   what came in cannot be used; says what was expected and what came
-|   `-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
+|   |-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
+|   `-- NotFoundError         the storage has nothing of that name
+|       |-- StudyNotFound     ... no such study
+|       `-- TicketNotFound    ... no such ticket in this study
+|-- ConflictError             contradicts what is on record; nothing has changed
+|   |-- StudyExists           a study of that name is there already
+|   |-- AlreadyAnswered       the ticket has an answer; names it and what came
+|   |-- KeyReused             the key of another request
+|   `-- StudyClosed           the study takes no more entries
+|-- StorageError              the storage cannot be used as it is; says what to do
+|   |-- StorageBusy           another program holds it; trying again is safe
+|   |-- StorageFull           no room left; goes on by itself when there is
+|   |-- StorageLost           gone in the middle: trying again with the same key is safe
+|   |-- SchemaError           written by a newer version, or by another program
+|   `-- RecordError           the chain of the record does not hold; names the event
 |-- CoreSetError              CORE-SET reached its cap; says why it cannot end
 |-- ResultsError              results cannot be written
+|-- FailedRunsError           some runs of a sweep broke off; the others are kept
 `-- ExecutorError             there is nobody to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
+DurabilityWarning             the database may forget what it has acknowledged (a warning)
 """
 
 
@@ -23,6 +39,62 @@ class UnknownNameError(InputError):
     """A name that is not in the catalog."""
 
 
+class NotFoundError(InputError):
+    """Nothing of that name is in the storage."""
+
+
+class StudyNotFound(NotFoundError):
+    """No study of that name."""
+
+
+class TicketNotFound(NotFoundError):
+    """No ticket of that number in this study."""
+
+
+class ConflictError(SidestepError):
+    """What was asked for contradicts what is on record; nothing has changed."""
+
+
+class StudyExists(ConflictError):
+    """A study of that name is there already."""
+
+
+class AlreadyAnswered(ConflictError):
+    """The ticket has an answer or was withdrawn; changing it is a correction, with a reason."""
+
+
+class KeyReused(ConflictError):
+    """The idempotency key belongs to another request."""
+
+
+class StudyClosed(ConflictError):
+    """The study was closed and takes no more entries."""
+
+
+class StorageError(SidestepError):
+    """The storage cannot be used as it is."""
+
+
+class StorageBusy(StorageError):
+    """Another program holds the storage; nothing was saved, and trying again is safe."""
+
+
+class StorageFull(StorageError):
+    """No room is left; nothing was saved, and what was saved before can be read."""
+
+
+class StorageLost(StorageError):
+    """The storage went away in the middle; trying again with the same key is safe."""
+
+
+class SchemaError(StorageError):
+    """The tables are of a newer version, or not ours."""
+
+
+class RecordError(StorageError):
+    """The chain of a record does not hold."""
+
+
 class CoreSetError(SidestepError):
     """CORE-SET used up its rounds without finding independent protected vectors."""
 
@@ -31,9 +103,17 @@ class ResultsError(SidestepError):
     """Results cannot be written; what was finished is kept."""
 
 
+class FailedRunsError(SidestepError):
+    """Some runs of a sweep broke off; the others are kept."""
+
+
 class ExecutorError(SidestepError):
     """The processes or the cluster that should run the jobs do not."""
 
 
 class UnreachedDirectionsWarning(UserWarning):
     """Some directions of the space cannot be learned from the arms at hand."""
+
+
+class DurabilityWarning(UserWarning):
+    """The database may forget what it has acknowledged."""

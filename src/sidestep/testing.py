@@ -4,6 +4,7 @@
     ss.testing.check_policy(MyPolicy)                       # MyPolicy(problem) must work
     ss.testing.check_policy(MyPolicy, knobs={"width": 2.0}) # and each knob must change something
 
+A policy that does not play every action set says so (`plays = (Arms,)`) and is held to those it plays.
 A broken promise is an AssertionError that says which one, and on which world.
 """
 
@@ -22,6 +23,7 @@ from sidestep.environments.synthetic import synthetic
 from sidestep.errors import UnreachedDirectionsWarning
 from sidestep.experiments.simulate import play, simulate
 from sidestep.policies.base import PHASES, CompiledPolicy
+from sidestep.policies.protocol import plays_of
 
 Maker = Callable[..., Any]
 
@@ -93,7 +95,7 @@ def check_nothing_is_written_into_what_goes_in(policy: Maker) -> None:
 
 def check_replay_equals_increments(policy: Maker) -> None:
     """The same tells from the start give the same state and the same next ask."""
-    for name, instance in contract_worlds().items():
+    for name, instance in _worlds_of(policy, contract_worlds()):
         player = policy(instance.problem)
         rounds = list(play(player, instance, ROUNDS, seed=11))
         state = player.init()
@@ -128,7 +130,7 @@ def check_pickles(policy: Maker) -> None:
 
 def check_stays_within_the_rules(policy: Maker) -> None:
     """Actions come from the action set (CORE-SET on its basis apart), indices from 0..L."""
-    for name, instance in {**contract_worlds(), **edge_worlds()}.items():
+    for name, instance in _worlds_of(policy, {**contract_worlds(), **edge_worlds()}):
         player = policy(instance.problem)
         arms = np.random.default_rng(1)
         choice, noise = np.random.default_rng(2), np.random.default_rng(3)
@@ -147,7 +149,7 @@ def check_stays_within_the_rules(policy: Maker) -> None:
 
 def check_compiled_run_equals_steps(policy: Maker) -> None:
     """The whole-run loop and ask-tell give the same actions and indices, values to 1e-9."""
-    for name, instance in {**contract_worlds(), **edge_worlds()}.items():
+    for name, instance in _worlds_of(policy, {**contract_worlds(), **edge_worlds()}):
         player = policy(instance.problem)
         if not isinstance(player, CompiledPolicy):
             return
@@ -166,7 +168,7 @@ def check_compiled_run_equals_steps(policy: Maker) -> None:
 
 def check_knob_matters(policy: Maker, knob: str, value: Any) -> None:
     """With another value of the knob some world goes another way."""
-    for instance in contract_worlds().values():
+    for _, instance in _worlds_of(policy, contract_worlds()):
         plain, turned = policy(instance.problem), policy(instance.problem, **{knob: value})
         with _unreached_ignored():
             one = simulate(plain, instance, 4 * ROUNDS, seed=13)
@@ -187,9 +189,18 @@ CHECKS: tuple[Callable[[Maker], None], ...] = (
 )
 
 
+def _worlds_of(policy: Maker, worlds: Mapping[str, Instance]) -> Iterator[tuple[str, Instance]]:
+    """The worlds whose action sets the policy says it plays."""
+    for name, instance in worlds.items():
+        plays = plays_of(policy(instance.problem))
+        drawn = draw_actions(instance.actions, np.random.default_rng(0))
+        if isinstance(drawn, plays):
+            yield name, instance
+
+
 def _situations(policy: Maker) -> Iterator[tuple[str, Any, Any, Actions]]:
     """A player at the start and in the middle of a run, on every contract world."""
-    for name, instance in contract_worlds().items():
+    for name, instance in _worlds_of(policy, contract_worlds()):
         player = policy(instance.problem)
         actions = draw_actions(instance.actions, np.random.default_rng(3))
         yield f"{name}, first round", player, player.init(), actions

@@ -32,7 +32,7 @@ policy = "uniform"
 """
 
 
-COMMANDS = ["reproduce", "run", "report", "bench", "policies", "environments"]
+COMMANDS = ["reproduce", "run", "report", "policies", "environments"]
 
 
 def sidestep(*arguments, cwd=None):
@@ -101,9 +101,11 @@ def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
+        (["run", "mine.toml", "--scheduler", "hello"], 2, ["tcp://HOST:PORT", "'hello'"]),
         (["run", "nowhere.toml"], 2, ["nowhere.toml", "no such file"]),
         (["reproduce", "syntetic"], 2, ["experiment", "did you mean 'synthetic'"]),
         (["reproduce", "warfarin", "--data", "nowhere.csv"], 2, ["nowhere.csv"]),
+        (["reproduce", "failure", "--data", "mine.csv"], 2, ["--data", "warfarin", "failure"]),
         (["reproduce", "synthetic", "--horizon", "0"], 2, ["--horizon"]),
         (["report", "empty"], 2, ["results folder"]),
         (["nonsense"], 2, ["nonsense"]),
@@ -111,10 +113,46 @@ def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
 )
 def test_a_wrong_request_gets_a_sentence_and_exit_code_2(arguments, code, words, tmp_path):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "mine.toml").write_text(SPEC)
     done = sidestep(*arguments, cwd=tmp_path)
     assert done.returncode == code
     assert all(word in done.stderr for word in words), done.stderr
     assert "Traceback" not in done.stderr
+
+
+OWN = """
+class Breaks:
+    def __init__(self, problem):
+        self.problem = problem
+
+    def init(self):
+        return None
+
+    def ask(self, state, actions, rng):
+        raise RuntimeError("no idea")
+
+    def tell(self, state, query, feedback):
+        return None
+"""
+
+
+def test_runs_that_fail_are_named_the_others_kept_and_the_exit_code_is_1(spec, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    own = '\n[[policies]]\nid = "own"\npolicy = "own:Breaks"\n'
+    spec.write_text(SPEC + own)
+    done = sidestep("run", spec, "--jobs", 1, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1
+    assert (
+        "mine: world small, policy own, run 1: RuntimeError: no idea (own.py, line " in done.stderr
+    )
+    assert "2 runs failed; the others are kept" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "uniform" in done.stdout
+    assert (tmp_path / "out" / "report.html").exists()
+    spec.write_text(SPEC.partition("[[policies]]")[0].replace('"greedy"', '""') + own)
+    alone = sidestep("run", spec, "--jobs", 1, "--out", "alone", cwd=tmp_path)
+    assert alone.returncode == 1
+    assert "2 runs failed" in alone.stderr
 
 
 @pytest.mark.full
@@ -125,45 +163,55 @@ def test_an_unreachable_scheduler_gets_a_sentence_and_exit_code_1(spec, tmp_path
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.full
-def test_ctrl_c_keeps_what_was_finished(tmp_path):
-    path = tmp_path / "long.toml"
-    path.write_text(SPEC.replace("runs = 2", "runs = 5000"))
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "sidestep.cli.main", "run", path, "--jobs", "1", "--out", out]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+LONG = """
+[[worlds]]
+id = "long"
+world = "synthetic"
+horizon = 1000000
+knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.1 }
+"""
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_leaves_within_three_seconds_and_keeps_what_was_finished(tmp_path, jobs, presses):
+    path, out = tmp_path / "long.toml", tmp_path / "out"
+    path.write_text(SPEC + LONG)  # four short runs, and then four that take minutes
+    command = [sys.executable, "-m", "sidestep.cli.main", "run", path, "--jobs", jobs, "--out", out]
+    child = subprocess.Popen(
+        list(map(str, command)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        start_new_session=True,  # Ctrl-C goes to every process of a terminal
+    )
     deadline = time.monotonic() + 200
-    while len(list(out.rglob("*.parquet"))) < 5 and time.monotonic() < deadline:
+    while len(list(out.rglob("*.parquet"))) < 4 and time.monotonic() < deadline:
         time.sleep(0.1)
-    os.kill(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=60)
+    time.sleep(0.5)  # the long runs are in hand
+    started = time.monotonic()
+    for _ in range(presses):
+        os.killpg(child.pid, signal.SIGINT)
+        time.sleep(0.02)
+    try:
+        _, said = child.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
+    assert time.monotonic() - started < 3
     assert child.returncode == 130
-    assert "finished runs are kept" in said
-    assert len(list(out.rglob("*.parquet"))) >= 5
+    assert presses == 2 or "finished runs are kept, --resume goes on" in said
+    assert "Traceback" not in said
+    assert len(list(out.rglob("*.parquet"))) == 4
     assert not list(out.rglob("*.part"))
+    while alive(child.pid) and time.monotonic() - started < 5:
+        time.sleep(0.1)
+    assert not alive(child.pid)
 
 
-def test_ctrl_c_in_the_benchmark_keeps_what_was_measured(tmp_path):
-    out = tmp_path / "bench"
-    command = [
-        sys.executable,
-        "-m",
-        "sidestep.cli.main",
-        "bench",
-        "--quick",
-        "--json",
-        "--out",
-        out,
-    ]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stderr is not None
-    for line in child.stderr:
-        if line.startswith("2/"):  # the limits of the machine are known
-            break
-    os.kill(child.pid, signal.SIGINT)
-    printed, said = child.communicate(timeout=200)
-    assert child.returncode == 130
-    assert f"what was measured is kept in {out}" in said
-    assert list(json.loads(printed)["tables"]) == ["limits"]
-    assert json.loads((out / "bench.json").read_text()) == json.loads(printed)
-    assert "reading from L1" in (out / "bench.md").read_text()
+def alive(group):
+    """Processes of a group that do something."""
+    listed = subprocess.check_output(["ps", "-A", "-o", "pgid=,stat="], text=True)
+    rows = [line.split() for line in listed.splitlines()]
+    return [row for row in rows if row[0] == str(group) and not row[1].startswith("Z")]

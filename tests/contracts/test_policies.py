@@ -345,3 +345,54 @@ def test_a_broken_promise_is_named(broken):
 def test_a_broken_promise_says_on_which_world():
     with pytest.raises(AssertionError, match=r"fixed arms|fresh arms|changing arms|ball"):
         ss.testing.check_policy(PlaysOffTheMenu)
+
+
+@dataclass(frozen=True)
+class AsksInFourArguments(PlugIn):
+    """No `pending`, and arms alone: what base.py says a policy may leave out."""
+
+    plays = (ss.Arms,)
+
+    def ask(self, state, actions, rng):
+        return super().ask(state, actions, rng)
+
+
+def test_a_policy_that_takes_no_pending_and_plays_arms_alone_is_accepted():
+    ss.testing.check_policy(AsksInFourArguments, knobs={"lean": -1.0})
+
+
+def test_a_policy_that_takes_no_pending_plays_as_one_that_has_no_use_for_it():
+    instance = synthetic(3, 2, 1, 7, noise_scale=0.1, seed=2)
+    traces = [
+        ss.simulate(policy(instance.problem), instance, 50)
+        for policy in (PlugIn, AsksInFourArguments)
+    ]
+    assert (traces[0].action == traces[1].action).all()
+
+
+def test_a_policy_is_not_played_on_what_it_does_not_play(refusal):
+    ball = synthetic(3, 2, 1, UnitBall(3), noise_scale=0.1)
+    message = refusal(ss.simulate, AsksInFourArguments(ball.problem), ball, 5)
+    assert message == "actions must be what AsksInFourArguments plays, Arms, got UnitBall"
+
+
+def test_a_batch_needs_a_policy_that_counts_on_what_is_pending(refusal):
+    policy = AsksInFourArguments(ss.Problem(dim=2, n_protected=1))
+    for several in (ss.ask_batch, ss.ask_panel):
+        message = refusal(
+            several, policy, policy.init(), ss.Arms(np.eye(2)), np.random.default_rng(0), 2
+        )
+        assert "takes pending" in message
+
+
+class PlaysLessThanItSays(AsksInFourArguments):
+    plays = (ss.Arms, UnitBall)
+
+    def ask(self, state, actions, rng):
+        assert isinstance(actions, ss.Arms), "arms alone"
+        return super().ask(state, actions, rng)
+
+
+def test_a_policy_is_held_to_what_it_says_it_plays():
+    with pytest.raises(AssertionError, match="arms alone"):
+        ss.testing.check_policy(PlaysLessThanItSays)

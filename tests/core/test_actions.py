@@ -47,9 +47,23 @@ def test_the_rows_of_arms_cannot_be_written_to(shape):
         arms.vectors[0, 0] = 9.0
 
 
-def test_a_list_of_whole_numbers_makes_arms_and_one_vector_is_one_arm():
+def test_a_list_of_whole_numbers_makes_arms():
     assert Arms([[1, 0], [0, 1]]).vectors.dtype == np.float64
-    assert len(Arms([1, 0, 0])) == 1
+
+
+@pytest.mark.parametrize("row", [[1, 0, 0], np.array([1.0, 0.0, 0.0])])
+def test_one_vector_is_no_list_of_arms(refusal, row):
+    message = refusal(Arms, row)
+    assert "must be a non-empty array of shape (K, d), got shape (3,): a single arm" in message
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_of_a_frame_with_text_the_column_is_named_and_nothing_is_printed(refusal, library):
+    frame = pytest.importorskip(library).DataFrame
+    table = frame({"dose": [1.0] * 50, "drug": ["statin"] * 50})
+    message = refusal(Arms, table)
+    assert message == "arms must be an array of numbers, got a column 'drug' of something else"
+    assert len(Arms(frame({"dose": [1.0, 2.0], "pills": [0, 1]}))) == 2
 
 
 def test_arms_know_their_rows():
@@ -146,7 +160,8 @@ def test_an_arm_may_exceed_the_bound_by_rounding_and_no_more(refusal, bound):
 def test_a_ball_larger_than_the_bound_is_refused(refusal):
     told = Problem(3, 2, 1, action_bound=0.5)
     assert refusal(checked_actions, told, UnitBall(3)) == (
-        "actions must have length at most 0.5, got one of length 1"
+        "actions must have length at most 0.5, got one of length 1: scale the actions, or raise the "
+        "problem's action_bound"
     )
 
 

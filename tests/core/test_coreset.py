@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sidestep.core.actions import Arms, UnitBall
+from sidestep.core.actions import Arms, UnitBall, off_menu
 from sidestep.core.coreset import (
     CERTIFIED,
     EIGENVALUE,
@@ -496,7 +496,7 @@ def test_the_papers_phase_over_arms_plays_the_basis_off_the_menu(make):
     assert used % 24 == 0
     assert 24 <= used < 200
     assert np.array_equal(trace.action[:used], np.eye(6)[np.arange(used) // 4 % 6])
-    assert trace.arm[:used].tolist() == [-1 - axis for axis in np.arange(used) // 4 % 6]
+    assert trace.arm[:used].tolist() == [off_menu(axis) for axis in np.arange(used) // 4 % 6]
 
 
 def test_one_vector_per_dimension_of_the_subspace_costs_no_round():

@@ -402,3 +402,36 @@ def test_a_run_over_repeated_arms_names_their_first_rows_and_is_the_run_by_steps
         assert (fast.arm == slow.arm).all()
         assert (arms.vectors[fast.arm] == fast.action).all()
     assert len(set(fast.arm.tolist())) > 6  # chance counts every row
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda p, i: (ss.Uniform, i, 5),
+            "such as Uniform(instance.problem), got the class Uniform",
+        ),
+        (lambda p, i: (i, p, 5), "policy must come first and instance second, got an Instance"),
+        (lambda p, i: (p, 5, i), "instance must be an Instance, got 5"),
+        (lambda p, i: (p, synthetic, 5), "instance must be an Instance, got <function synthetic"),
+        (
+            lambda p, i: (5, i, 5),
+            "policy must have problem, init, ask, tell, got int without problem",
+        ),
+    ],
+    ids=["a class", "swapped", "horizon before instance", "a function", "a number"],
+)
+def test_what_cannot_play_is_refused_with_a_hint(refusal, call, words):
+    instance = world()
+    policy = ss.Uniform(instance.problem)
+    assert words in refusal(ss.simulate, *call(policy, instance))
+
+
+@pytest.mark.parametrize("rng", [0, None, np.random])
+def test_what_is_no_generator_is_refused(refusal, rng):
+    instance = world("fixed")
+    policy = ss.DirectedThompson(instance.problem)
+    words = "rng must be a numpy Generator, np.random.default_rng(0), got "
+    assert refusal(policy.ask, policy.init(), instance.actions, rng).startswith(words)
+    query = ss.Query(instance.actions.vectors[0], 0)
+    assert refusal(instance.observe, query, rng).startswith(words)

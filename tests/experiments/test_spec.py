@@ -95,10 +95,13 @@ def test_shipped_experiments_are_read_as_anyones(name):
         (("horizon = 20", 'horizon = "long"'), ["bad.toml", "horizon", "integer", "long"]),
         (("horizon = 20", ""), ["bad.toml", "horizon", "required"]),
         (("seed = 5", "seed = -1"), ["seed", "-1"]),
-        (("seed = 5", "speed = 5"), ["speed", "not permitted"]),
+        (("seed = 5", "speed = 5"), ["speed is no key of a spec", "5"]),
         (('id = "small"', 'id = "a/b"'), ["worlds.0.id", "a/b"]),
         (('id = "uniform"', 'id = "greedy"'), ["policies", "differ", "greedy"]),
-        (('policy = "uniform"', 'policy = "uniform"\nworlds = ["x"]'), ["no world", "'x'"]),
+        (
+            ('policy = "uniform"', 'policy = "uniform"\nworlds = ["x"]'),
+            ["policies.uniform.worlds must be ids of worlds", "'x'"],
+        ),
         (("seed = 5", 'reference = "x"'), ["reference", "'x'"]),
         (("seed = 5", "seed = = 5"), ["bad.toml", "TOML"]),
     ],
@@ -109,6 +112,17 @@ def test_a_bad_spec_gets_one_sentence_that_names_the_key(change, words):
     text = str(error.value)
     assert "\n" not in text
     assert all(word in text for word in words), text
+
+
+def test_all_mistakes_of_a_spec_are_named_at_once(refusal):
+    bad = GOOD.replace("horizon = 20", "horizon = 0").replace("seed = 5", "speed = 5")
+    message = refusal(parse_spec, bad.replace('id = "small"', 'id = "a/b"'), "bad.toml")
+    for words in ("horizon must be greater", "speed is no key", "worlds.0.id must match"):
+        assert words in message
+    twice = GOOD.replace('id = "uniform"', 'id = "greedy"').replace("seed = 5", 'reference = "x"')
+    message = refusal(parse_spec, twice, "bad.toml")
+    assert "ids of policies must differ, got 'greedy' 2 times" in message
+    assert "reference must be the id of a policy, got 'x'" in message
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -1,20 +1,22 @@
 """Sweeps: finished runs are kept, never repeated, and the same wherever they are played."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import numpy as np
 import polars
 import pytest
 
+from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
 from sidestep.experiments import results, sweep
-from sidestep.experiments.executors import Dask, Mapped, Processes, Serial
+from sidestep.experiments.executors import Dask, Processes, Serial
 from sidestep.experiments.spec import jobs_of, parse_spec
+from sidestep.policies.base import Decision
 
 SPEC = """
 name = "mine"
@@ -62,15 +64,13 @@ def test_results_are_one_frame_with_everything_named(spec, tmp_path):
 
 
 @pytest.mark.full
-def test_one_process_two_processes_and_threads_give_identical_columns(spec, tmp_path):
+def test_one_process_and_two_give_identical_columns(spec, tmp_path):
     sweep.check_jobs(spec, compile_first=True)
-    runners = {"one": Serial(), "two": Processes(2), "threads": Mapped(ThreadPoolExecutor(2))}
     frames = {}
-    for name, runner in runners.items():
+    for name, runner in {"one": Serial(), "two": Processes(2)}.items():
         sweep.sweep(spec, tmp_path / name, runner)
         frames[name] = columns(tmp_path / name)
     assert frames["one"].equals(frames["two"], null_equal=True)
-    assert frames["one"].equals(frames["threads"], null_equal=True)
 
 
 def test_a_resumed_sweep_repeats_nothing_and_loses_nothing(spec, tmp_path):
@@ -87,7 +87,7 @@ def test_a_resumed_sweep_repeats_nothing_and_loses_nothing(spec, tmp_path):
         sweep.sweep(spec, tmp_path, Breaks())
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
     assert len(kept) == 4
-    assert sweep.sweep(spec, tmp_path, resume=True) == 2
+    assert sweep.sweep(spec, tmp_path, resume=True).played == 2
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
     whole = tmp_path / "whole"
     sweep.sweep(spec, whole)
@@ -96,14 +96,97 @@ def test_a_resumed_sweep_repeats_nothing_and_loses_nothing(spec, tmp_path):
 
 def test_without_resume_finished_runs_are_not_overwritten(spec, tmp_path):
     sweep.sweep(spec, tmp_path)
-    with pytest.raises(InputError, match="already holds 6 runs.*--resume"):
+    with pytest.raises(InputError, match="got 6 runs of this spec: add --resume"):
         sweep.sweep(spec, tmp_path)
+    before = stamps(tmp_path)
+    assert sweep.sweep(spec, tmp_path, overwrite=True).played == 6
+    assert not before & stamps(tmp_path)
 
 
-def test_a_run_of_another_experiment_under_the_same_name_is_played_again(spec, tmp_path):
+def stamps(folder):
+    """Every run with the time it was written."""
+    return {(path, path.stat().st_mtime_ns) for path in folder.rglob("*.parquet")}
+
+
+CHANGES = {
+    "horizon 60, here 61": {"horizon": 61},
+    "runs 3, here 4": {"runs": 4},
+    "seed 0, here 7": {"seed": 7},
+    "policy greedy is not in this one": {"policies": 1},
+    "policy greedy differs": {"policies": {"epsilon": 0.5}},
+    "world small differs": {"worlds": {"arms": 6}},
+}
+
+
+def changed(spec, change):
+    if change.get("policies") == 1:
+        change = {"policies": spec.policies[:1]}
+    elif "policies" in change:
+        other = spec.policies[1].model_copy(update={"knobs": change["policies"]})
+        change = {"policies": [spec.policies[0], other]}
+    elif "worlds" in change:
+        knobs = spec.worlds[0].knobs | change["worlds"]
+        change = {"worlds": [spec.worlds[0].model_copy(update={"knobs": knobs})]}
+    return spec.model_copy(update=change)
+
+
+@pytest.mark.parametrize("words", CHANGES)
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_folder_refuses_another_spec_and_keeps_what_it_holds(
+    spec, tmp_path, words, resume, refusal
+):
     sweep.sweep(spec, tmp_path)
-    longer = spec.model_copy(update={"horizon": 61})
-    assert sweep.sweep(longer, tmp_path, resume=True) == 6
+    before = stamps(tmp_path), (tmp_path / "mine/spec.json").read_bytes()
+    message = refusal(sweep.sweep, changed(spec, CHANGES[words]), tmp_path, resume=resume)
+    assert words in message
+    assert "--out" in message
+    assert "--overwrite" in message
+    assert (stamps(tmp_path), (tmp_path / "mine/spec.json").read_bytes()) == before
+
+
+def test_overwrite_with_resume_keeps_the_runs_that_both_specs_have(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    before = stamps(tmp_path)
+    longer = changed(spec, {"policies": {"epsilon": 0.5}}).model_copy(update={"runs": 4})
+    assert sweep.sweep(longer, tmp_path, resume=True, overwrite=True).played == 1 + 4
+    assert len(before & stamps(tmp_path)) == 3
+    assert columns(tmp_path).height == 2 * 4 * 60
+    assert results.read_specs(tmp_path) == [longer]
+
+
+def test_titles_and_notes_do_not_make_another_spec(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    titled = spec.model_copy(update={"title": "Mine", "note": "Better said."})
+    assert sweep.sweep(titled, tmp_path, resume=True).played == 0
+    assert results.read_specs(tmp_path)[0].title == "Mine"
+
+
+def test_runs_of_another_setting_that_lie_there_are_not_replaced(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    results.write_spec(tmp_path, longer := spec.model_copy(update={"horizon": 61}))  # as 0.1 did
+    with pytest.raises(InputError, match="must hold runs of this spec alone, got 6"):
+        sweep.sweep(longer, tmp_path, resume=True)
+
+
+def test_a_broken_file_is_played_again(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    (tmp_path / "mine/traces/small/greedy/1.parquet").write_bytes(b"nothing")
+    assert sweep.sweep(spec, tmp_path, resume=True).played == 1
+
+
+def test_results_are_of_one_setting_or_the_sentence_says_which_there_are(spec, tmp_path, refusal):
+    sweep.sweep(spec, tmp_path)
+    longer = spec.model_copy(update={"horizon": 61, "seed": 5})
+    job = jobs_of(longer)[0]
+    results.write_whole(results.trace_path(tmp_path, job), sweep.run_job(job).content)
+    message = refusal(results.load_results, tmp_path)
+    assert "mine/small/uniform" in message
+    assert (
+        "1 runs with horizon 61, first seed 5 and 2 runs with horizon 60, first seed 0" in message
+    )
+    other = tmp_path / "other"
+    sweep.sweep(longer, other)
+    assert columns(other).height == 2 * 3 * 61
 
 
 def test_a_half_written_file_is_never_left_behind(tmp_path, monkeypatch):
@@ -164,6 +247,65 @@ def test_a_policy_of_ones_own_is_named_by_module_and_class(tmp_path):
         sweep.check_jobs(missing, compile_first=False)
 
 
+def test_every_wrong_entry_of_a_spec_is_named_at_once(refusal):
+    wrong = SPEC.replace('"epsilon-greedy"', '"epsilon-gredy"') + OWN % "{ bad = 1, width = 2 }"
+    message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"), compile_first=False)
+    assert "small/greedy: policy must be one of" in message
+    assert "small/own: TypeError" in message
+    assert "unexpected keyword argument 'width'" in message
+
+
+class Trying:
+    """A policy of somebody's that breaks down in its way."""
+
+    def __init__(self, problem, bad):
+        self.problem, self.bad = problem, bad
+
+    def init(self):
+        return 0
+
+    def ask(self, state, actions, rng):
+        decision = Decision(Query(actions.vectors[0], 0), "play", arm=0)
+        if state < 7:
+            return decision
+        if self.bad == "raises":
+            raise KeyError("lost")
+        phase = replace(decision, phase="thinking")
+        action = replace(decision, query=Query(np.full(3, np.nan), 0))
+        return {"is silent": None, "names no phase": phase, "plays NaN": action}[self.bad]
+
+    def tell(self, state, query, feedback):
+        return state + 1
+
+
+OWN = """
+[[policies]]
+id = "own"
+policy = "test_sweep:Trying"
+knobs = %s
+"""
+
+BREAKDOWNS = {
+    "raises": "KeyError: 'lost' (test_sweep.py, line ",
+    "is silent": "ask must return a Decision, got None",
+    "names no phase": "phase of a Decision must be one of",
+    "plays NaN": "action must be finite numbers",
+}
+
+
+@pytest.mark.parametrize("bad", BREAKDOWNS)
+def test_a_policy_that_breaks_down_is_named_and_the_others_go_on(bad, tmp_path):
+    spec = parse_spec(SPEC + OWN % f'{{ bad = "{bad}" }}', "own.toml")
+    swept = sweep.sweep(spec, tmp_path)
+    assert swept.played == 9
+    assert [failed.job.id for failed in swept.failed] == [f"small/own/{run}" for run in range(3)]
+    reason = swept.failed[1].reason
+    assert reason.startswith(f"mine: world small, policy own, run 1: {BREAKDOWNS[bad]}")
+    assert "\n" not in reason
+    assert set(columns(tmp_path)["policy"]) == {"uniform", "greedy"}
+    assert len(sweep.sweep(spec, tmp_path, resume=True).failed) == 3
+
+
 def test_results_of_another_format_are_refused_with_a_sentence(spec, tmp_path):
     job = jobs_of(spec)[0]
     path = results.trace_path(tmp_path, job)
@@ -181,26 +323,6 @@ def test_results_of_another_format_are_refused_with_a_sentence(spec, tmp_path):
     (tmp_path / "spec.json").write_text("{}")
     with pytest.raises(InputError, match="spec.json: must be a spec that sidestep wrote"):
         results.read_specs(tmp_path)
-
-
-def die_once(folder):
-    """Kill the process the first time it is called."""
-    mark = folder / "died"
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 7
-
-
-def die_always(_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.full
-def test_what_a_dead_process_had_in_hand_is_run_again(tmp_path):
-    assert list(Processes(2).run(die_once, [tmp_path] * 3)) == [7, 7, 7]
-    with pytest.raises(ExecutorError, match="worker processes died"):
-        list(Processes(1, tries=2).run(die_always, [1]))
 
 
 def test_a_scheduler_that_is_not_there_gets_a_sentence(spec, tmp_path):
@@ -240,7 +362,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_serial_result(spec, tmp_pa
                 workers[0].kill()
                 killed.append(progress.last)
 
-        sweep.sweep(longer, tmp_path / "dask", Dask(address, timeout=30), watch=watch)
+        sweep.sweep(longer, tmp_path / "dask", Dask(address, timeout=30), on_progress=watch)
         assert killed
     finally:
         for process in (*workers, scheduler):

@@ -1,7 +1,9 @@
 """The command line. Commands load what they need when they run, so that --help is quick."""
 
 import json
+import multiprocessing
 import os
+import signal
 import sys
 import warnings
 from functools import cache
@@ -11,7 +13,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from sidestep import __version__
-from sidestep.errors import InputError, SidestepError
+from sidestep.cli.study import app as study_app
+from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepError
 
 app = typer.Typer(
     help="Move one outcome and leave the others alone, measuring one outcome at a time.",
@@ -20,20 +23,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(study_app, name="study")
 
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace runs of another spec or setting in --out.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
-
-
-class Interrupted(SystemExit):
-    """Ctrl-C in a command that has a sentence of its own for it."""
-
-    def __init__(self, kept: str) -> None:
-        super().__init__(INTERRUPTED)
-        self.kept = kept
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  (typer calls it so)
@@ -70,20 +70,23 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Three runs of 200 rounds: a look.")
     ] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the paper's experiments and leave a report.
 
     Example: sidestep reproduce all --jobs 2 --out out
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
     settings = {"runs": runs, "horizon": horizon, "seed": seed}
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
-    bench.reproduce(wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out)
-    bench.finish(out, as_json=as_json)
+    failed = lab.reproduce(
+        wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
+    )
+    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -92,6 +95,7 @@ def run(
     jobs: Jobs = 0,
     scheduler: Annotated[str, typer.Option(help="A Dask scheduler, tcp://HOST:PORT.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Keep finished runs.")] = False,
+    overwrite: Overwrite = False,
     out: Out = Path("out"),
     as_json: AsJson = False,
 ) -> None:
@@ -99,47 +103,33 @@ def run(
 
     Example: sidestep run mine.toml --jobs 2 --resume
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    bench.run_spec(spec, out=out, jobs=jobs or _cores(), scheduler=scheduler, resume=resume)
-    bench.finish(out, as_json=as_json)
+    failed = lab.run_spec(
+        spec,
+        out=out,
+        jobs=jobs or _cores(),
+        scheduler=scheduler,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder of results.")], as_json: AsJson = False
+    folder: Annotated[Path, typer.Argument(help="A folder of results.")],
+    jobs: Jobs = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Build figures, tables and report.html anew from the traces alone.
 
     Example: sidestep report out
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
-    bench.finish(folder, as_json=as_json)
-
-
-@app.command()
-def bench(
-    peers: Annotated[
-        bool, typer.Option("--peers", help="Also the peers of benchmarks/peers.txt.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A look: a minute, once all is compiled.")
-    ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for bench.json, .md and .png.")] = Path("bench"),
-    as_json: AsJson = False,
-) -> None:
-    """Measure how fast decisions are: against the machine's limits, numpy, and other packages.
-
-    Example: sidestep bench --peers --out bench
-    """
-    for threads in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # read when numpy is imported
-        os.environ[f"{threads}_NUM_THREADS"] = "1"
-    from sidestep.cli import speed
-
-    if not speed.bench(out, quick=quick, with_peers=peers, as_json=as_json):
-        raise Interrupted(f"what was measured is kept in {out}")
+    lab.finish(folder, jobs=jobs or _cores(), as_json=as_json)
 
 
 @app.command()
@@ -172,6 +162,31 @@ def environments(as_json: AsJson = False) -> None:
     _print_catalog(rows, "world", as_json=as_json)
 
 
+@app.command()
+def demo(
+    storage: Annotated[str, typer.Argument(help="Where the study is kept.")] = "demo.db",
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="Play so many visits by yourself and show what came out.", min=1),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the study.", min=0)] = 7,
+    as_json: AsJson = False,
+) -> None:
+    """A simulated clinic to play with: three drugs, four markers, a laboratory that answers.
+
+    Example: sidestep demo
+             sidestep demo --rounds 30
+    """
+    from sidestep.cli import demo as clinic
+
+    study = clinic.opened(storage, seed)
+    if rounds is None and sys.stdin.isatty():
+        clinic.by_hand(study)
+    else:
+        clinic.play(study, rounds or 20)
+    clinic.conclude(study, storage, as_json=as_json)
+
+
 def _first_line(thing: Any) -> str:
     return (thing.__doc__ or "").strip().splitlines()[0]
 
@@ -191,21 +206,30 @@ def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> No
         print(f"{'':<{width}}  {knobs or '(no knobs)'}")
 
 
+def _interrupt(*_: Any) -> NoReturn:
+    """The first Ctrl-C: leave, keeping what is finished."""
+    signal.signal(signal.SIGINT, _leave_at_once)
+    raise KeyboardInterrupt
+
+
+def _leave_at_once(*_: Any) -> NoReturn:
+    """The second one: leave, without a word."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(INTERRUPTED)
+
+
 def main() -> None:
-    """The `sidestep` command: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
+    """The `sidestep` command; what it exits with is in EXIT_CODES, 0 where all went well."""
+    signal.signal(signal.SIGINT, _interrupt)
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
     try:
         sys.exit(app(standalone_mode=False))
-    except InputError as error:
-        print(f"sidestep: {error}", file=sys.stderr)
-        sys.exit(2)
     except SidestepError as error:
         print(f"sidestep: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except (KeyboardInterrupt, typer.Abort):
         _say_interrupted()
-    except Interrupted as leaving:
-        _say_interrupted(leaving.kept)
     except SystemExit as leaving:
         if leaving.code == INTERRUPTED:
             _say_interrupted()
@@ -217,8 +241,9 @@ def main() -> None:
         sys.exit(error.exit_code)
 
 
-def _say_interrupted(kept: str = "finished runs are kept, --resume goes on") -> NoReturn:
-    print(f"sidestep: interrupted; {kept}", file=sys.stderr)
+def _say_interrupted() -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving already
+    print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
     sys.exit(INTERRUPTED)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import SLACK, as_numbers
 from sidestep.core.kernels import kernel
-from sidestep.core.problem import Problem
+from sidestep.core.problem import TOO_LONG, Problem
 from sidestep.core.solids import SOLIDS, Solid, UnitBall
 from sidestep.errors import InputError
 
@@ -52,10 +52,11 @@ class Arms:
     def __post_init__(self) -> None:
         given = self.vectors
         as_they_are = isinstance(given, np.ndarray) and given.dtype == np.float64
-        vectors = np.atleast_2d(given if as_they_are else as_numbers("arms", given))
+        vectors = given if as_they_are else as_numbers("arms", given)
         if vectors.ndim != 2 or vectors.size == 0:
+            hint = ": a single arm is a row as well, [[...]]" if vectors.ndim == 1 else ""
             raise InputError(
-                f"arms must be a non-empty array of shape (K, d), got shape {vectors.shape}"
+                f"arms must be a non-empty array of shape (K, d), got shape {vectors.shape}{hint}"
             )
         columns = np.array(vectors.T, order="C")  # a copy, even where K or d is 1
         squared = np.einsum("jk,jk->k", columns, columns)
@@ -153,7 +154,7 @@ def checked_actions(problem: Problem, actions: Actions) -> Actions:
     if actions.longest > problem.action_bound * (1 + SLACK):
         raise InputError(
             f"actions must have length at most {problem.action_bound:g}, "
-            f"got one of length {actions.longest:.12g}"
+            f"got one of length {actions.longest:.12g}: {TOO_LONG}"
         )
     return actions
 

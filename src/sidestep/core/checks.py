@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
@@ -49,12 +51,32 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise InputError(f"{name} must be one of {words}, got {value!r}")
 
 
+def check_rng(rng: object) -> None:
+    """Raise unless this is a generator of chance."""
+    if not isinstance(rng, Generator):
+        raise InputError(
+            f"rng must be a numpy Generator, np.random.default_rng(0), got {shown(rng)}"
+        )
+
+
 def as_numbers(name: str, value: object) -> FloatArray:
     """A copy of the value as an array of floats, or one sentence where it is none."""
     try:
         return np.array(value, dtype=float, order="C")
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} must be an array of numbers, got {shown(value)}") from error
+        raise InputError(
+            f"{name} must be an array of numbers, got {_not_numbers(value)}"
+        ) from error
+
+
+def _not_numbers(value: Any) -> str:
+    """What came instead of numbers; of a frame its first column that holds none."""
+    for column in getattr(value, "columns", ()):
+        try:
+            np.array(value[column], dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            return f"a column {column!r} of something else"
+    return shown(value)
 
 
 def is_finite(value: object) -> bool:

@@ -9,8 +9,16 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK, as_numbers, check_integer, check_scale, is_finite, shown
+from sidestep.core.tolerances import (
+    Limits,
+    Tolerance,
+    checked_penalty,
+    checked_tolerance,
+    limits_of,
+)
 from sidestep.errors import InputError
 
+TOO_LONG = "scale the actions, or raise the problem's action_bound"
 TARGET = 0  # index of theta_0; protected vectors are 1..L
 
 
@@ -21,17 +29,24 @@ class Problem:
     Of the protected subspace one of three things may be known: its dimension s, the eigenvalue
     lambda_min of its best spanning set, or a resolution, the smallest singular value that
     matters. The rank cannot be certified from data alone (Remark "Knowledge of s").
+
+    The aim is the paper's projected reward, unless a tolerance is told: then it is the effect on the
+    target less a penalty for every protected effect beyond its tolerance (core/aims.py), and nothing
+    need be known of the subspace.
     """
 
     dim: int  # d
     n_protected: int  # L
     subspace_dim: int | None = None  # s
-    noise_scale: float | Sequence[float] | None = 1.0  # R, one for all or one per vector
+    noise_scale: float | Sequence[float | None] | None = 1.0  # R, or one per vector; None: learned
     norm_bound: float = 1.0  # M: |theta_i| <= M
     action_bound: float = 1.0  # A: |a| <= A; the paper calls this M as well (B7)
     eigenvalue: float | None = None  # lambda_min
     resolution: float | None = None  # sigma_res
     costs: float | Sequence[float] = 1.0  # of one query, relative: one for all or one per index
+    tolerance: Tolerance = None  # of every protected effect, one for all, one each, or (low, high)
+    penalty: float | Sequence[float] | None = None  # of a unit beyond it; None: see `limits`
+    intercept: bool = False  # every outcome has an unknown level, which no aim sees
     feedback_bound: float = field(init=False, repr=False, compare=False)  # what tell accepts
 
     def __post_init__(self) -> None:
@@ -44,35 +59,54 @@ class Problem:
         elif self.n_protected == 0:
             object.__setattr__(self, "subspace_dim", 0)
         if self.noise_scale is not None:
-            self._spread("noise_scale", self.noise_scale, allow_zero=True)
+            self._spread("noise_scale", self.noise_scale, allow_zero=True, allow_none=True)
         self._spread("costs", self.costs, allow_zero=False)
         for name in ("norm_bound", "action_bound"):
             check_scale(name, getattr(self, name))
         for name in ("eigenvalue", "resolution"):
             if getattr(self, name) is not None:
                 check_scale(name, getattr(self, name))
-        noise = float(max(self.noise)) if self.noise_scale is not None else 0.0
+        self._settle_aim()
+        noise = float(np.nan_to_num(self.known_noise).max())
         bound = 1e6 * (self.norm_bound * self.action_bound + noise)
         object.__setattr__(self, "feedback_bound", float(bound))
 
-    def _spread(self, name: str, value: float | Sequence[float], *, allow_zero: bool) -> None:
+    def _settle_aim(self) -> None:
+        """Check tolerance, penalty and intercept; a tolerance is kept as (low, high) pairs."""
+        if not isinstance(self.intercept, (bool, np.bool_)):
+            raise InputError(f"intercept must be True or False, got {shown(self.intercept)}")
+        object.__setattr__(self, "intercept", bool(self.intercept))
+        if self.tolerance is None:
+            if self.penalty is not None:
+                raise InputError(f"penalty needs a tolerance, got {shown(self.penalty)} and none")
+            return
+        pairs = checked_tolerance(self.tolerance, self.n_protected)
+        penalty = checked_penalty(self.penalty, pairs, self.norm_bound * self.action_bound)
+        object.__setattr__(self, "tolerance", pairs)
+        if self.penalty is not None:
+            object.__setattr__(self, "penalty", penalty)
+
+    def _spread(self, name: str, value: Any, *, allow_zero: bool, allow_none: bool = False) -> None:
         """Check a number or one number per vector; sequences are kept as tuples."""
         several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
         several = several and getattr(value, "ndim", 1) == 1
-        numbers: tuple[Any, ...] = tuple(value) if several else (value,)  # type: ignore[arg-type]
+        numbers: tuple[Any, ...] = tuple(value) if several else (value,)
         if several and len(numbers) != self.n_vectors:
             raise InputError(
                 f"{name} must be a number or {self.n_vectors} numbers, one per vector, "
                 f"got {len(numbers)}"
             )
         for number in numbers:
+            if number is None and allow_none:
+                continue
             if not is_finite(number) or number < 0 or (number == 0 and not allow_zero):
                 sign = "zero or positive" if allow_zero else "positive"
                 raise InputError(f"{name} must be {sign} and finite, got {shown(value)}")
             if number != 0:
                 check_scale(name, number)
         if several:
-            object.__setattr__(self, name, tuple(float(number) for number in numbers))
+            kept = tuple(None if number is None else float(number) for number in numbers)
+            object.__setattr__(self, name, kept)
 
     @property
     def n_vectors(self) -> int:
@@ -82,9 +116,28 @@ class Problem:
     @property
     def noise(self) -> FloatArray:
         """R of every vector; (L+1,)."""
-        if self.noise_scale is None:
-            raise InputError("noise_scale must be a number for this policy, got None")
-        return per_vector(self.noise_scale, self.n_vectors)
+        known = self.known_noise
+        if np.isnan(known).any():
+            came = shown(self.noise_scale)
+            raise InputError(f"noise_scale must be a number for this policy, got {came}")
+        return known
+
+    @property
+    def known_noise(self) -> FloatArray:
+        """R of every vector, NaN where it is learned; (L+1,)."""
+        return np.broadcast_to(np.array(self.noise_scale, dtype=float), (self.n_vectors,)).copy()
+
+    @property
+    def limits(self) -> Limits | None:
+        """The tolerances and what a unit beyond each costs; None where the aim is the paper's.
+
+        Unless told, exceeding a tolerance by its own width costs M A, as much as the target can move.
+        """
+        if self.tolerance is None:
+            return None
+        pairs = checked_tolerance(self.tolerance, self.n_protected)
+        scale = self.norm_bound * self.action_bound
+        return limits_of(pairs, checked_penalty(self.penalty, pairs, scale))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +146,10 @@ class Query:
 
     action: FloatArray  # (d,)
     index: int  # 0 the target, 1..L the protected
+
+    def __post_init__(self) -> None:
+        if isinstance(self.index, (bool, np.bool_)):
+            raise InputError(f"index must be an integer >= 0, got {self.index}")
 
 
 def per_vector(value: float | Sequence[float], count: int) -> FloatArray:
@@ -107,6 +164,9 @@ def checked_query(problem: Problem, query: Query) -> Query:
 
 def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
     """The same, as action and index."""
+    if not isinstance(query, Query):
+        hint = "hand over its .query" if hasattr(query, "query") else "write Query(action, index)"
+        raise InputError(f"query must be a Query, got a {type(query).__name__}: {hint}")
     action = as_numbers("action", query.action)  # a copy: kernels know one kind of array
     if action.shape != (problem.dim,):
         raise InputError(f"action must have shape ({problem.dim},), got {action.shape}")
@@ -115,7 +175,7 @@ def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
         raise InputError("action must be finite numbers, got NaN or infinity")
     if length > problem.action_bound * (1 + SLACK):
         raise InputError(
-            f"action must have length at most {problem.action_bound:g}, got {length:.12g}"
+            f"action must have length at most {problem.action_bound:g}, got {length:.12g}: {TOO_LONG}"
         )
     check_integer("index", query.index, low=0, high=problem.n_protected)
     return action, int(query.index)
@@ -127,6 +187,8 @@ def checked_feedback(problem: Problem, value: object) -> float:
     The bound is no statement about the noise: one absurd number (a lost decimal point, a code for
     "missing") would drown every sum it enters for good.
     """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if not is_finite(value):
         raise InputError(f"feedback must be a finite number, got {shown(value)}")
     number = float(value)  # type: ignore[arg-type]

@@ -1,14 +1,22 @@
-"""Where jobs run: here, in processes, or on a Dask cluster. Results come as they are finished."""
+"""Where jobs run: here, in processes, or on a Dask cluster. Results come as they are finished.
 
-import multiprocessing
+Ctrl-C ends a run of jobs at once: what is finished still comes, what is in hand is given up.
+"""
+
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
-from sidestep.errors import ExecutorError
+from sidestep.errors import ExecutorError, InputError
+from sidestep.experiments.interrupts import start_deaf, uninterrupted
 
 Work = Callable[[Any], Any]
+
+FRESH = get_context("spawn")  # forking a process with threads may hang
+SCHEMES = ("tcp", "tls", "ucx", "ws", "wss")
 
 
 class Runner(Protocol):
@@ -23,22 +31,18 @@ class Serial:
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Iterator[Any]:
         """One result a job."""
-        yield from map(work, jobs)
-
-
-class Mapped:
-    """Anything with the `map` of concurrent.futures."""
-
-    def __init__(self, executor: Any) -> None:
-        self.executor = executor
-
-    def run(self, work: Work, jobs: Sequence[Any]) -> Iterator[Any]:
-        """One result a job."""
-        yield from self.executor.map(work, jobs)
+        for job in jobs:
+            result = work(job)
+            with uninterrupted():  # until the caller has kept it
+                yield result
 
 
 class Processes:
-    """Several processes of this machine. What a process that dies had in hand is run again."""
+    """Several processes of this machine. What a process that dies had in hand is run again.
+
+    The pool of concurrent.futures waits for its jobs before it lets Ctrl-C through, and stops all of
+    its processes where one dies; here each has a pipe of its own, and can be done without.
+    """
 
     def __init__(self, count: int, tries: int = 3) -> None:
         self.count = count
@@ -46,37 +50,103 @@ class Processes:
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Iterator[Any]:
         """One result a job."""
-        left = dict(enumerate(jobs))
-        for _ in range(self.tries):
-            try:
-                for number, result in self._run_once(work, left):
-                    del left[number]
-                    yield result
-                return
-            except BrokenProcessPool:
-                continue
-        raise ExecutorError(
-            f"worker processes died {self.tries} times over, {len(left)} runs are not done; "
-            "finished runs are kept"
-        )
+        todo = deque((job, self.tries) for job in jobs)
+        workers: dict[Connection, _Worker] = {}
+        try:
+            while todo or workers:
+                while todo and len(workers) < self.count:
+                    worker = _Worker(work, *todo.popleft())
+                    workers[worker.pipe] = worker
+                for pipe in wait(list(workers)):
+                    with uninterrupted():  # until the caller has kept it
+                        yield from self._next(workers, pipe, todo)
+        except KeyboardInterrupt:
+            for worker in workers.values():
+                with uninterrupted():
+                    yield from worker.finished()
+            raise
+        finally:
+            for worker in workers.values():
+                worker.stop()
 
-    def _run_once(self, work: Work, left: dict[int, Any]) -> Iterator[tuple[int, Any]]:
-        fresh = multiprocessing.get_context("spawn")  # forking a process with threads may hang
-        with ProcessPoolExecutor(min(self.count, len(left)), mp_context=fresh) as pool:
-            numbers = {pool.submit(work, job): number for number, job in left.items()}
+    def _next(self, workers: dict[Any, "_Worker"], pipe: Any, todo: deque[Any]) -> list[Any]:
+        """What a worker hands back, none where it died; it has the next job in hand by then."""
+        worker = workers[pipe]
+        try:
+            result = worker.result()
+        except (EOFError, OSError):
+            worker.stop()
+            del workers[pipe]
+            if worker.tries == 1:
+                raise ExecutorError(
+                    f"worker processes died {self.tries} times over one run, "
+                    f"{len(todo) + len(workers) + 1} runs are not done; finished runs are kept"
+                ) from None
+            todo.appendleft((worker.job, worker.tries - 1))
+            return []
+        if todo:
+            worker.take(*todo.popleft())
+        else:
+            worker.stop()
+            del workers[pipe]
+        return [result]
+
+
+class _Worker:
+    """A process, and the job that it has in hand."""
+
+    def __init__(self, work: Work, job: Any, tries: int) -> None:
+        self.pipe, theirs = FRESH.Pipe()
+        self.process = FRESH.Process(target=_serve, args=(theirs, work), daemon=True)
+        start_deaf(self.process)
+        theirs.close()  # so that the pipe ends with the process
+        self.take(job, tries)
+
+    def take(self, job: Any, tries: int) -> None:
+        """Start on a job that may take down so many processes."""
+        self.job, self.tries = job, tries
+        self.pipe.send(job)
+
+    def result(self) -> Any:
+        """What came of the job; raises what it raised."""
+        good, result = self.pipe.recv()
+        if not good:
+            raise result
+        return result
+
+    def finished(self) -> list[Any]:
+        """The result, where there is one by now."""
+        try:
+            return [self.result()] if self.pipe.poll() else []
+        except (EOFError, OSError):
+            return []
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def _serve(pipe: Connection, work: Work) -> None:
+    """The life of a worker process: a job comes, its result goes, until nobody is there."""
+    try:
+        while True:
+            job = pipe.recv()
             try:
-                for future in as_completed(numbers):
-                    yield numbers[future], future.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+                answer = True, work(job)
+            except Exception as error:
+                answer = False, error
+            pipe.send(answer)
+    except (EOFError, OSError):
+        return
 
 
 class Dask:
     """The workers of a Dask scheduler. Jobs of a worker that dies go to another one."""
 
     def __init__(self, address: str, timeout: float = 10.0) -> None:
-        self.address = address
+        self.address = _checked_address(address)
         self.timeout = timeout
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Iterator[Any]:
@@ -92,12 +162,33 @@ class Dask:
         except (OSError, ValueError) as error:
             raise ExecutorError(f"no Dask scheduler answers at {self.address}") from error
         with client:
-            futures = client.map(work, list(jobs), pure=False, retries=3)
-            for future in distributed.as_completed(futures, loop=client.loop):
-                try:
-                    yield future.result()
-                except distributed.KilledWorker as error:
-                    raise ExecutorError(
-                        f"workers of {self.address} died again and again over one run; finished "
-                        "runs are kept"
-                    ) from error
+            left = set(client.map(work, list(jobs), pure=False, retries=3))
+            try:
+                for future in distributed.as_completed(list(left), loop=client.loop):
+                    result = future.result()
+                    with uninterrupted():
+                        left.discard(future)
+                        yield result
+            except distributed.KilledWorker as error:
+                raise ExecutorError(
+                    f"workers of {self.address} died again and again over one run; finished runs are "
+                    "kept"
+                ) from error
+            except KeyboardInterrupt:
+                for future in [future for future in left if future.status == "finished"]:
+                    with uninterrupted():
+                        yield future.result()
+                client.cancel(list(left))
+                raise
+
+
+def _checked_address(address: str) -> str:
+    """The address, or one sentence where nobody could be there."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        good = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port)
+    except ValueError:
+        good = False
+    if not good:
+        raise InputError(f"scheduler must be an address, tcp://HOST:PORT, got {address!r}")
+    return address

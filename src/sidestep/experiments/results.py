@@ -1,18 +1,22 @@
 """Results on disk: one parquet file a run, whole or not there at all.
 
-DIR/EXPERIMENT/spec.json                         the experiment as it was run
+DIR/EXPERIMENT/spec.json                         the experiment as it was run; see ownership.py
 DIR/EXPERIMENT/traces/WORLD/POLICY/RUN.parquet   one row a kept round; metadata says all the rest
 """
 
+import dataclasses
 import io
 import json
 import os
 import platform
 import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars
 
 from sidestep.errors import InputError, ResultsError
@@ -21,6 +25,7 @@ from sidestep.experiments.spec import Job, Spec
 
 FORMAT = 1
 KEY = "sidestep"
+EXTRA = "extra.html"
 
 
 def versions() -> dict[str, str]:
@@ -29,22 +34,40 @@ def versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in names} | {"python": platform.python_version()}
 
 
-def to_parquet(job: Job, trace: Trace, seconds: float) -> bytes:
-    """A run as the bytes of a file."""
+def to_parquet(job: Job, trace: Trace, player: Mapping[str, Any], seconds: float) -> bytes:
+    """A run as the bytes of a file; `player` is what `notes_of` says of who played."""
     notes = {
         "format": FORMAT,
         "id": job.id,
         "fingerprint": job.fingerprint,
         "job": job._asdict(),
         "policy": trace.policy,
+        **player,
         "counts": trace.counts.tolist(),
         "seconds": seconds,
         "versions": versions(),
     }
     file = io.BytesIO()
     frame = trace.to_frame()
-    frame.write_parquet(file, metadata={KEY: json.dumps(notes, default=str)})
+    frame.write_parquet(file, metadata={KEY: json.dumps(notes, default=_plain)})
     return file.getvalue()
+
+
+def notes_of(policy: Any) -> dict[str, Any]:
+    """The problem and the knobs of a policy, as far as it has fields for them."""
+    parts = [policy.problem, policy]
+    problem, knobs = ({f.name: getattr(x, f.name) for f in _fields(x)} for x in parts)
+    return {"problem": problem, "knobs": {k: v for k, v in knobs.items() if k != "problem"}}
+
+
+def _fields(thing: Any) -> list[Any]:
+    """What a dataclass was built from; nothing of anything else."""
+    return [f for f in dataclasses.fields(thing) if f.init] if is_dataclass(thing) else []
+
+
+def _plain(value: Any) -> Any:
+    """A number or array of numpy's as JSON has it; anything else as it prints itself."""
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else str(value)
 
 
 def trace_path(folder: Path, job: Job) -> Path:
@@ -100,21 +123,23 @@ def read_notes(path: Path) -> dict[str, Any]:
     return dict(notes)
 
 
-def is_finished(folder: Path, job: Job) -> bool:
-    """Whether this very run is there."""
-    path = trace_path(folder, job)
-    if not path.exists():
-        return False
-    try:
-        return bool(read_notes(path)["fingerprint"] == job.fingerprint)
-    except InputError:
-        return False
-
-
 def write_spec(folder: Path, spec: Spec) -> None:
     """Keep the experiment beside its runs."""
     text = spec.model_dump_json(indent=1)
     write_whole(folder / spec.name / "spec.json", text.encode())
+
+
+def write_extra(folder: Path, spec: Spec, fragment: str) -> None:
+    """Keep a piece of HTML that the report shows at the top of the experiment."""
+    write_whole(folder / spec.name / EXTRA, fragment.encode())
+
+
+def read_extra(folder: Path, spec: Spec) -> str:
+    """That piece; nothing where there is none."""
+    for file in (folder / spec.name / EXTRA, folder / EXTRA):
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+    return ""
 
 
 def read_specs(folder: Path) -> list[Spec]:
@@ -122,10 +147,11 @@ def read_specs(folder: Path) -> list[Spec]:
     files = sorted(folder.glob("*/spec.json")) or sorted(folder.glob("spec.json"))
     if not files:
         raise InputError(f"{folder}: must be a results folder of sidestep, got no spec.json in it")
-    return [_read_spec(file) for file in files]
+    return [read_spec_file(file) for file in files]
 
 
-def _read_spec(file: Path) -> Spec:
+def read_spec_file(file: Path) -> Spec:
+    """The spec that a sweep kept."""
     try:
         return Spec.model_validate_json(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
@@ -134,17 +160,40 @@ def _read_spec(file: Path) -> Spec:
 
 
 def load_results(folder: Path | str) -> polars.DataFrame:
-    """A results folder as one frame: a row a kept round, with experiment, world, policy and run."""
+    """A results folder as one frame: a row a kept round, with experiment, world, policy and run.
+
+    Every policy has one setting on every world; where a folder holds more, the error says which.
+    """
     folder = Path(folder)
     paths = sorted(folder.rglob("traces/*/*/*.parquet"))
     if not paths:
         raise InputError(f"{folder}: must hold traces/WORLD/POLICY/RUN.parquet, got none")
-    return polars.concat([_labelled(path) for path in paths], how="diagonal")
+    jobs = [read_notes(path)["job"] for path in paths]
+    _check_one_setting(folder, jobs)
+    frames = [_labelled(path, job) for path, job in zip(paths, jobs, strict=True)]
+    return polars.concat(frames, how="diagonal")
 
 
-def _labelled(path: Path) -> polars.DataFrame:
-    notes = read_notes(path)
-    job = notes["job"]
+def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse runs of one world and policy that were played with different settings."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for job in jobs:
+        setting = {name: value for name, value in job.items() if name not in ("run", "seed")}
+        setting["first seed"] = job["seed"] - job["run"]
+        name = f"{job['experiment']}/{job['world_id']}/{job['policy_id']}"
+        found.setdefault(name, []).append(setting)
+    for name, settings in found.items():
+        differ = [key for key in settings[0] if any(s[key] != settings[0][key] for s in settings)]
+        if differ:
+            words = [", ".join(f"{key} {setting[key]}" for key in differ) for setting in settings]
+            counts = [f"{words.count(w)} runs with {w}" for w in dict.fromkeys(words)]
+            raise InputError(
+                f"{folder}: must hold one setting of {name}, got {' and '.join(counts)}; "
+                "keep them in folders of their own"
+            )
+
+
+def _labelled(path: Path, job: Mapping[str, Any]) -> polars.DataFrame:
     return polars.read_parquet(path).select(
         polars.lit(job["experiment"]).alias("experiment"),
         polars.lit(job["world_id"]).alias("world"),

@@ -11,7 +11,7 @@ from numpy.random import SeedSequence, default_rng
 
 from sidestep.core import compiled as compiler
 from sidestep.core.actions import ON_A_SOLID, Actions, Arms, off_menu
-from sidestep.core.checks import check_integer, check_probability
+from sidestep.core.checks import check_integer, check_probability, shown
 from sidestep.core.confidence import width
 from sidestep.core.problem import Query
 from sidestep.core.solids import SOLIDS
@@ -29,6 +29,7 @@ from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
 from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
 from sidestep.policies.dispatch import Choice, Draws
+from sidestep.policies.protocol import check_can_play, check_decision, check_plays, takes_pending
 
 CHUNK = 1 << 16  # rounds between two chances to press Ctrl-C
 DECK_BYTES = 1 << 25  # of arms drawn beforehand; a longer run draws them round by round
@@ -71,22 +72,50 @@ def play(
     An answer comes `delay` rounds late, and with probability `lost` not at all: until then its query is
     pending, and after that it is given up.
     """
+    check_players(policy, instance)
     check_integer("delay", delay, low=0)
     if lost:
         check_probability("lost", lost)
     arms, noise, choice = streams_of(seed)
     fate = default_rng(SeedSequence(seed, spawn_key=(3,)))
     state, waiting = policy.init(), deque[tuple[Query, float, bool]]()
+    ask = _asking(policy)
     for number in range(1, horizon + 1):
         actions = draw_actions(instance.actions, arms)
         pending = tuple(query for query, _, _ in waiting)
-        decision = policy.ask(state, actions, choice, pending)
+        decision = check_decision(ask(state, actions, choice, pending))
         feedback = instance.observe(decision.query, noise)
         waiting.append((decision.query, feedback, lost > 0 and fate.random() < lost))
         if len(waiting) > delay:
             query, answer, never = waiting.popleft()
             state = state if never else policy.tell(state, query, answer)
         yield Round(number, decision, feedback, instance.regret(decision.query, actions), state)
+
+
+def _asking(policy: Policy[Any]) -> Callable[..., Decision]:
+    """`ask` with what is pending, which a policy need not take."""
+    if takes_pending(policy):
+        return policy.ask
+    return lambda state, actions, rng, _: policy.ask(state, actions, rng)
+
+
+def check_players(policy: Policy[Any], instance: Instance) -> None:
+    """Raise unless the policy can play on this instance."""
+    if isinstance(policy, Instance):
+        raise InputError(
+            "policy must come first and instance second, got an Instance for the policy"
+        )
+    check_can_play(policy)
+    if not isinstance(instance, Instance):
+        raise InputError(f"instance must be an Instance, got {shown(instance)}")
+    solid = isinstance(instance.actions, SOLIDS)
+    check_plays(policy, type(instance.actions) if solid else Arms)
+    assumed, true = policy.problem, instance.problem
+    if (assumed.dim, assumed.n_protected) != (true.dim, true.n_protected):
+        raise InputError(
+            f"policy and instance must have the same dim and n_protected, got {assumed.dim} and "
+            f"{assumed.n_protected} against {true.dim} and {true.n_protected}"
+        )
 
 
 def simulate(
@@ -101,27 +130,33 @@ def simulate(
     """One run. The same seed gives the same trace; two policies meet the same arms and noise.
 
     every=100 keeps each hundredth round, and the last; cumulative regret counts them all. A policy of
-    this package runs compiled, another one step by step; `compiled` insists on one of the two.
+    this package runs compiled, another one step by step; `compiled` insists on one of the two. Solids
+    within tolerances are played step by step: scipy finds their best action.
     """
+    check_players(policy, instance)
     check_integer("horizon", horizon, low=1)
     check_integer("every", every, low=1)
-    assumed, true = policy.problem, instance.problem
-    if (assumed.dim, assumed.n_protected) != (true.dim, true.n_protected):
-        raise InputError(
-            f"policy and instance must have the same dim and n_protected, got {assumed.dim} and "
-            f"{assumed.n_protected} against {true.dim} and {true.n_protected}"
-        )
-    fast = isinstance(policy, CompiledPolicy) if compiled is None else compiled
-    record = empty_record(horizon, every, true.dim, true.n_vectors)
+    programs = _needs_programs(policy, instance)
+    fast = isinstance(policy, CompiledPolicy) and not programs if compiled is None else compiled
+    problem = instance.problem
+    record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
         if not isinstance(policy, CompiledPolicy):
             raise InputError(
                 f"compiled=True needs a policy with kernels, got {type(policy).__name__}"
             )
+        if programs:
+            raise InputError("compiled=True needs arms where a tolerance is told, got a solid")
         _run_compiled(policy, instance, seed, horizon, every, record)
     else:
         _run_by_step(policy, instance, seed, horizon, every, record)
     return Trace(repr(policy), horizon, seed, record)
+
+
+def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
+    """Whether somebody solves a program every round: on a solid, within tolerances."""
+    told = policy.problem.tolerance is not None or instance.problem.tolerance is not None
+    return told and isinstance(instance.actions, SOLIDS)
 
 
 def _run_by_step(

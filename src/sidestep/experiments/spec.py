@@ -34,6 +34,7 @@ from sidestep.errors import InputError
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=,+-]*$", max_length=80)]
 Count = Annotated[int, Field(ge=1, strict=True)]
+REASONS = {"missing": "is required", "extra_forbidden": "is no key of a spec"}
 
 
 class _Table(BaseModel):
@@ -63,7 +64,9 @@ class PolicySpec(_Table):
     grid: dict[str, list[Any]] = {}
     label: str = ""
     worlds: list[str] | None = None
-    told: dict[str, Any] = {}  # what the player is told otherwise than by the world; see `retold`
+    told: dict[
+        str, Any
+    ] = {}  # what the player is told otherwise than by the world; see sweep.overridden
 
     def expanded(self) -> "list[PolicySpec]":
         """One policy for every point of the grid."""
@@ -98,16 +101,22 @@ class Spec(_Table):
     def _names_fit(self) -> "Spec":
         worlds = [world.id for world in self.worlds]
         policies = [policy.id for policy in self.policies]
-        for kind, names in (("worlds", worlds), ("policies", policies)):
-            for name in names:
-                if names.count(name) > 1:
-                    raise ValueError(f"{kind}: ids must differ, got {name!r} twice")
-        for policy in self.policies:
-            for name in policy.worlds or ():
-                if name not in worlds:
-                    raise ValueError(f"policies.{policy.id}.worlds: no world has the id {name!r}")
+        wrong = [
+            f"ids of {kind} must differ, got {name!r} {names.count(name)} times"
+            for kind, names in (("worlds", worlds), ("policies", policies))
+            for name in dict.fromkeys(names)
+            if names.count(name) > 1
+        ]
+        wrong += [
+            f"policies.{policy.id}.worlds must be ids of worlds, got {name!r}"
+            for policy in self.policies
+            for name in policy.worlds or ()
+            if name not in worlds
+        ]
         if self.reference and self.reference not in policies:
-            raise ValueError(f"reference: no policy has the id {self.reference!r}")
+            wrong.append(f"reference must be the id of a policy, got {self.reference!r}")
+        if wrong:
+            raise ValueError("; ".join(wrong))
         return self
 
 
@@ -174,11 +183,18 @@ def parse_spec(text: str, name: str) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}: must be TOML, {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "spec"
-        reason = first["msg"].removeprefix("Value error, ")
-        came = "" if first["type"] in ("missing", "value_error") else f", got {first['input']!r}"
-        raise InputError(f"{name}: {key}: {reason}{came}") from error
+        raise InputError(f"{name}: {'; '.join(map(_wrong, error.errors()))}") from error
+
+
+def _wrong(found: Any) -> str:
+    """One mistake of a spec: which key, what it must be, what came."""
+    reason = REASONS.get(found["type"], found["msg"])
+    reason = reason.replace("Input should", "must").replace("String should", "must")
+    if found["type"] == "value_error":  # one of ours, which names its key
+        return str(found["ctx"]["error"])
+    key = ".".join(str(part) for part in found["loc"])
+    came = "nothing" if found["type"] == "missing" else repr(found["input"])
+    return f"{key} {reason}, got {came}"
 
 
 def shipped_specs() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Run an experiment: jobs to an executor, results to disk as they come."""
 
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,23 +9,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sidestep.core.lookup import look_up
 from sidestep.core.problem import Problem
 from sidestep.environments.catalog import from_config as world_from_config
 from sidestep.environments.sources import compiled_source
-from sidestep.errors import InputError, UnreachedDirectionsWarning
+from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
-from sidestep.experiments.results import (
-    is_finished,
-    to_parquet,
-    trace_path,
-    write_spec,
-    write_whole,
-)
+from sidestep.experiments.ownership import claim
+from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
 from sidestep.experiments.simulate import simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.catalog import from_config as policy_from_config
-from sidestep.policies.catalog import look_up
+from sidestep.policies.protocol import check_can_play
 
 SHORT = 2  # rounds of a run that only compiles
 
@@ -38,6 +35,20 @@ class Finished(NamedTuple):
     seconds: float
 
 
+class Failed(NamedTuple):
+    """A run that broke off, and why in one sentence."""
+
+    job: Job
+    reason: str
+
+
+class Swept(NamedTuple):
+    """What came of a sweep."""
+
+    played: int  # runs, those that failed included
+    failed: list[Failed]
+
+
 class Progress(NamedTuple):
     """How far a sweep is."""
 
@@ -48,65 +59,103 @@ class Progress(NamedTuple):
     last: str  # what was finished last
 
 
-Watcher = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
 def players_of(job: Job) -> tuple[Any, Any]:
     """The policy and the world of a job."""
     instance = world_from_config(job.world, job.world_knobs, job.seed)
-    problem = retold(instance.problem, job.told)
-    if ":" in job.policy:
-        module, _, name = job.policy.partition(":")
-        try:
-            maker = getattr(import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise InputError(f"policy {job.policy!r} cannot be imported: {error}") from error
-        return maker(problem, **job.policy_knobs), instance
-    return policy_from_config(job.policy, problem, job.policy_knobs), instance
+    problem = overridden(instance.problem, job.told)
+    if ":" not in job.policy:
+        return policy_from_config(job.policy, problem, job.policy_knobs), instance
+    policy = _imported(job.policy)(problem, **job.policy_knobs)
+    check_can_play(policy)
+    return policy, instance
 
 
-def retold(problem: Problem, told: Mapping[str, Any]) -> Problem:
-    """The problem as a player is told it.
+def _imported(name: str) -> Callable[..., Any]:
+    """Somebody else's policy, by "package.module:Class"."""
+    module, _, attribute = name.partition(":")
+    try:
+        maker: Callable[..., Any] = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"policy {name!r} cannot be imported: {error}") from error
+    return maker
+
+
+def overridden(problem: Problem, overrides: Mapping[str, Any]) -> Problem:
+    """The problem with what a spec says of it instead.
 
     An eigenvalue or a resolution stands for the rank, "unknown" for what is not told at all.
     """
     known = {name: name for name in ("eigenvalue", "resolution", "noise_scale", "costs")}
     change: dict[str, Any] = {
         look_up("told", name, known): None if value == "unknown" else value
-        for name, value in told.items()
+        for name, value in overrides.items()
     }
     if {"eigenvalue", "resolution"} & set(change):
         change["subspace_dim"] = None
     return replace(problem, **change)
 
 
-def run_job(job: Job) -> Finished:
+def run_job(job: Job) -> Finished | Failed:
     """Play one run; the same bytes of data wherever it is played."""
-    with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
-        policy, instance = players_of(job)  # check_jobs has said so already, once
-        start = time.perf_counter()
-        trace = simulate(policy, instance, job.horizon, job.seed, job.every)
-    seconds = time.perf_counter() - start
-    content = to_parquet(job, trace, seconds)
+    try:
+        with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
+            policy, instance = players_of(job)  # check_jobs has said so already, once
+            start = time.perf_counter()
+            trace = simulate(policy, instance, job.horizon, job.seed, job.every)
+        seconds = time.perf_counter() - start
+        content = to_parquet(job, trace, notes_of(policy), seconds)
+    except Exception as error:  # anything may happen in somebody else's policy: the others go on
+        where = f"world {job.world_id}, policy {job.policy_id}, run {job.run}"
+        return Failed(job, f"{job.experiment}: {where}: {_in_words(error)}")
     return Finished(job, content, float(trace.cumulative_regret[-1]), seconds)
 
 
+def _in_words(error: Exception) -> str:
+    """An error in one line; one that is not ours with its kind and the line that raised it."""
+    words = " ".join(str(error).split())
+    if isinstance(error, SidestepError):
+        return words
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1]
+    place = f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"
+    return (
+        f"{type(error).__name__}: {words} ({place})"
+        if words
+        else f"{type(error).__name__} ({place})"
+    )
+
+
 def check_jobs(spec: Spec, *, compile_first: bool) -> None:
-    """Build every policy and world once before anything runs, so that a wrong knob shows at once.
+    """Build every policy and world once before anything runs, so that all wrong knobs show at once.
 
     With `compile_first` each kind of policy plays two rounds on each kind of action source: processes
     that start later then find its code in the cache.
     """
-    seen = set()
+    seen: set[tuple[str, int]] = set()
+    wrong: dict[str, list[str]] = {}
+    kinds = set()
     for job in (job for job in jobs_of(spec) if job.run == 0):
         try:
             policy, instance = players_of(job)
-        except InputError as error:
-            raise type(error)(f"{spec.name}: {job.world_id}/{job.policy_id}: {error}") from error
-        kind = (_shape(policy), compiled_source(instance.actions).kind)
-        if compile_first and kind not in seen and isinstance(policy, CompiledPolicy):
-            seen.add(kind)
-            simulate(policy, instance, SHORT, job.seed)
+            kind = (_shape(policy), compiled_source(instance.actions).kind)
+            if compile_first and kind not in seen and isinstance(policy, CompiledPolicy):
+                seen.add(kind)
+                simulate(policy, instance, SHORT, job.seed)
+        except Exception as error:
+            wrong.setdefault(_in_words(error), []).append(f"{job.world_id}/{job.policy_id}")
+            kinds.add(type(error) if isinstance(error, InputError) else InputError)
+    if wrong:
+        words = [f"{_first_of(names)}: {reason}" for reason, names in wrong.items()]
+        refusal = kinds.pop() if len(kinds) == 1 else InputError
+        raise refusal(f"{spec.name}: {'; '.join(words)}")
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}"
 
 
 def _shape(policy: Any) -> str:
@@ -122,29 +171,25 @@ def sweep(
     runner: Runner | None = None,
     *,
     resume: bool = False,
-    watch: Watcher | None = None,
-) -> int:
-    """Run what is not done yet, and keep every result as it comes; returns the number of runs played."""
-    jobs = jobs_of(spec)
-    todo = [job for job in jobs if not (resume and is_finished(folder, job))]
-    if not resume:
-        _refuse_to_overwrite(folder, jobs)
-    write_spec(folder, spec)
-    start, rounds, done = time.perf_counter(), 0, len(jobs) - len(todo)
-    for finished in (runner or Serial()).run(run_job, todo):
-        write_whole(trace_path(folder, finished.job), finished.content)
+    overwrite: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Swept:
+    """Run what is not done yet, and keep every result as it comes; what fails leaves the others alone.
+
+    What `resume` keeps and `overwrite` removes: see `claim`.
+    """
+    todo = claim(folder, spec, resume=resume, overwrite=overwrite)
+    jobs = len(jobs_of(spec))
+    start, rounds, done = time.perf_counter(), 0, jobs - len(todo)
+    failed = []
+    for outcome in (runner or Serial()).run(run_job, todo):
         done += 1
-        rounds += finished.job.horizon
-        if watch:
+        rounds += outcome.job.horizon
+        if isinstance(outcome, Failed):
+            failed.append(outcome)
+        else:
+            write_whole(trace_path(folder, outcome.job), outcome.content)
+        if on_progress:
             seconds = time.perf_counter() - start
-            watch(Progress(done, len(jobs), rounds, seconds, finished.job.id))
-    return len(todo)
-
-
-def _refuse_to_overwrite(folder: Path, jobs: Sequence[Job]) -> None:
-    there = sum(trace_path(folder, job).exists() for job in jobs)
-    if there:
-        raise InputError(
-            f"{folder} already holds {there} runs of this experiment: add --resume to keep them, or "
-            "choose another --out"
-        )
+            on_progress(Progress(done, jobs, rounds, seconds, outcome.job.id))
+    return Swept(len(todo), failed)

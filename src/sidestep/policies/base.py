@@ -3,15 +3,21 @@
 A policy is frozen knobs and three pure functions:
 
     state = policy.init()
-    decision = policy.ask(state, actions, rng)        # what to play and which vector to measure
+    decision = policy.ask(state, actions, rng, pending=())   # what to play, which vector to measure
     state = policy.tell(state, decision.query, x)     # a new state; the old one is left as it was
 
 `ask` changes nothing but the generator it is handed: asked twice with a generator in the same state
 it answers the same. What was learned is in the state alone: sums and counters, JSON in and out.
 
 The policies of this package write their arithmetic as compiled kernels (see dispatch.py); what they
-then do alike is `CompiledPolicy` below. A policy of yours may do without: any object with these
-methods plays in `simulate`, step by step.
+then do alike is `CompiledPolicy` below. A policy of yours may do without: any object with `problem`,
+`init`, `ask` and `tell` plays in `simulate`, step by step. Two things it may say, or leave out:
+
+    def ask(self, state, actions, rng, pending=()): ...   # queries that wait for their answer
+    plays = (Arms,)      # which action sets it plays: a class attribute; all where there is none
+
+A state that is kept as text, and `ss.testing.check_policy`, need two more: `state.to_json()` and
+`policy.state_from_json(text)`.
 """
 
 import json
@@ -30,6 +36,7 @@ from sidestep.core.checks import (
     check_integer,
     check_positive,
     check_probability,
+    check_rng,
     check_scale,
 )
 from sidestep.core.compiled import step
@@ -96,7 +103,7 @@ StateT = TypeVar("StateT")
 
 
 class Policy(Protocol[StateT]):
-    """Anything that can play."""
+    """Anything that can play; see protocol.py for what of it may be left out."""
 
     @property
     def problem(self) -> Problem:
@@ -143,6 +150,7 @@ class CompiledPolicy:
     ) -> Decision:
         """What to play and what to measure; `pending` was asked and not yet answered."""
         actions = self.admitted(actions)
+        check_rng(rng)
         self.check(state, actions)
         evidence = self._expected(state.evidence, pending)
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
@@ -336,8 +344,7 @@ def confidence_for(
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
-    is_known = needs_noise or problem.noise_scale is not None
-    noise = problem.noise if is_known else np.full(problem.n_vectors, np.nan)
+    noise = problem.noise if needs_noise else problem.known_noise
     check_scale("rho", rho)
     check_probability("delta", delta)
     check_choice("radius", radius, tuple(RADII))

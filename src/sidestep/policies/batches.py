@@ -8,6 +8,7 @@ Each further query counts on the answers that are pending (`ask(..., pending=...
 for what it expects, so it looks elsewhere. What is answered late is simply told late.
 """
 
+import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from sidestep.core.checks import check_integer
 from sidestep.core.problem import Query, checked_feedback, checked_query
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import Decision, Policy
+from sidestep.policies.protocol import takes_pending
 
 TRIES = 64  # how often a panel asks again for a vector that it does not hold yet
 
@@ -34,6 +36,7 @@ def ask_batch(
 ) -> list[Decision]:
     """Several plays that are all made before the first of them is answered."""
     check_integer("size", size, low=1)
+    _check_counts_on_answers(policy)
     decisions: list[Decision] = []
     for _ in range(size):
         waiting = (*pending, *(decision.query for decision in decisions))
@@ -55,6 +58,7 @@ def ask_panel(
     is asked with that answer pending too, until it names another.
     """
     check_integer("size", size, low=1, high=policy.problem.n_vectors)
+    _check_counts_on_answers(policy)
     first = policy.ask(state, actions, rng, pending)
     action = first.query.action
     panel, waiting = [first], [*pending, first.query]
@@ -71,6 +75,15 @@ def ask_panel(
     rest = [index for index in range(policy.problem.n_vectors) if index not in held]
     queries = [Query(action, index) for index in rest[: size - len(panel)]]
     return panel + [Decision(query, first.phase, first.value, first.arm) for query in queries]
+
+
+def _check_counts_on_answers(policy: Policy[Any]) -> None:
+    """Raise where the policy cannot be told what is pending: it would ask the same thing again."""
+    if not takes_pending(policy):
+        raise InputError(
+            "several queries at once need a policy whose ask takes pending, got "
+            f"{type(policy).__name__}.ask{inspect.signature(policy.ask)}"
+        )
 
 
 def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:

@@ -1,0 +1,165 @@
+"""What the commands of the lab do: specs to a sweep, a sweep to progress, results to a report."""
+
+import html
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from sidestep.core.lookup import look_up
+from sidestep.errors import FailedRunsError, InputError
+from sidestep.experiments.executors import Dask, Processes, Runner, Serial
+from sidestep.experiments.ownership import check_owner
+from sidestep.experiments.results import write_extra
+from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.sweep import Failed, OnProgress, Progress, check_jobs, sweep
+from sidestep.experiments.variants import has_patients, patients_of, shortened, with_table
+
+console = Console(stderr=True)
+
+
+SHOWN = 10  # failed runs that are named
+
+
+def reproduce(
+    names: list[str],
+    *,
+    data: Path | None,
+    settings: Mapping[str, Any],
+    jobs: int,
+    out: Path,
+    overwrite: bool,
+) -> list[Failed]:
+    """Run shipped experiments, keeping what is done already; nothing runs where one is refused."""
+    shipped = shipped_specs()
+    texts = {name: look_up("experiment", name, shipped) for name in names}
+    specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
+    if data is not None and not any(map(has_patients, specs)):
+        raise InputError(
+            f"--data must go with an experiment on patients, warfarin or panel, got {', '.join(names)}"
+        )
+    specs = [with_table(spec, data) for spec in specs]
+    for spec in specs:
+        check_owner(out, spec, resume=True, overwrite=overwrite)
+    patients = [patients_of(spec) for spec in specs]
+    failed = []
+    for spec, lines in zip(specs, patients, strict=True):
+        _say_patients(out, spec, lines)
+        failed += _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
+    return failed
+
+
+def _say_patients(out: Path, spec: Spec, lines: list[str]) -> None:
+    """On the terminal, and beside the spec for the report."""
+    if lines:
+        _say("\n\n".join(lines))
+        write_extra(out, spec, "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines))
+
+
+def run_spec(
+    path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool, overwrite: bool
+) -> list[Failed]:
+    """Run an experiment from a file; returns the runs that failed."""
+    spec = read_spec(path)
+    check_owner(out, spec, resume=resume, overwrite=overwrite)
+    return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
+
+
+def finish(folder: Path, *, jobs: int, as_json: bool, failed: Sequence[Failed] = ()) -> None:
+    """Build the report and print what came out; raise at the end where runs failed."""
+    if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
+        _report(folder, _runner(jobs, ""), as_json=as_json)
+    if failed:
+        for run in failed[:SHOWN]:
+            _say(run.reason)
+        more = f", {len(failed) - SHOWN} more than shown" if len(failed) > SHOWN else ""
+        raise FailedRunsError(
+            f"{len(failed)} runs failed{more}; the others are kept, and --resume plays these again"
+        )
+
+
+def _report(folder: Path, runner: Runner, *, as_json: bool) -> None:
+    from sidestep.cli.printing import panels_lines, table_lines  # noqa: PLC0415  (after the last
+    from sidestep.experiments.page.report import build  # noqa: PLC0415            round: matplotlib)
+
+    report = build(folder, on_progress=_every_two_seconds(), runner=runner)
+    rows = report.shown.to_dicts()
+    if as_json:
+        print(json.dumps(rows, indent=1, default=str))
+    else:
+        lines = [*table_lines(rows), *panels_lines(report.specs, rows), "", str(report.page)]
+        print("\n".join(lines))
+
+
+def _runner(jobs: int, scheduler: str) -> Runner:
+    if scheduler:
+        return Dask(scheduler)
+    return Processes(jobs) if jobs > 1 else Serial()
+
+
+def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> list[Failed]:
+    _say(f"{spec.name}: checking and, the first time, compiling")
+    check_jobs(spec, compile_first=not isinstance(runner, Dask))
+    with _progress_bar(spec.name) as on_progress:
+        swept = sweep(
+            spec, out, runner, resume=resume, overwrite=overwrite, on_progress=on_progress
+        )
+    return swept.failed
+
+
+@contextmanager
+def _progress_bar(name: str) -> Iterator[OnProgress]:
+    """A bar on a terminal, a line now and then in a pipe."""
+    if not console.is_terminal:
+        yield _plain(name)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task(name, total=None, speed="")
+
+        def on_progress(progress: Progress) -> None:
+            speed = f"{progress.rounds / max(progress.seconds, 1e-9):,.0f} rounds/s"
+            bar.update(task, completed=progress.done, total=progress.jobs, speed=speed)
+
+        yield on_progress
+
+
+def _plain(name: str) -> OnProgress:
+    last = [time.perf_counter()]
+
+    def on_progress(progress: Progress) -> None:
+        now = time.perf_counter()
+        if progress.done == progress.jobs or now - last[0] > 10:
+            last[0] = now
+            speed = progress.rounds / max(progress.seconds, 1e-9)
+            _say(f"{name}: {progress.done}/{progress.jobs} runs, {speed:,.0f} rounds/s")
+
+    return on_progress
+
+
+def _every_two_seconds() -> Callable[[str], None]:
+    last = [time.perf_counter()]
+
+    def on_progress(words: str) -> None:
+        if time.perf_counter() - last[0] > 2:
+            last[0] = time.perf_counter()
+            _say(words)
+
+    return on_progress
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

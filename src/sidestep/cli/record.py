@@ -1,0 +1,245 @@
+"""`sidestep study ...` on the record: history, import, export, verify, backup, restore, doctor, close."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sidestep.cli.terminal import (
+    DEFAULT,
+    Actor,
+    AsJson,
+    Key,
+    Name,
+    Storage,
+    open_study,
+    print_card,
+    values_of,
+)
+from sidestep.errors import InputError
+
+app = typer.Typer()
+
+
+@app.command("list")
+def list_studies(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
+    """The studies of a storage, and whose turn it is.
+
+    Example: sidestep study list
+    """
+    from sidestep.studies.overview import list_card
+    from sidestep.studies.study import Study
+
+    print_card(
+        list_card([open_study(name, storage).show() for name in Study.list(storage)]),
+        as_json=as_json,
+    )
+
+
+@app.command()
+def history(
+    name: Name,
+    after: Annotated[int, typer.Option(help="Only entries with a larger number.", min=0)] = 0,
+    limit: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """The record, oldest first: who, when, what, why.
+
+    Example: sidestep study history bp-pilot-07 --after 50
+    """
+    from sidestep.studies.record_card import history_card
+
+    study = open_study(name, storage)
+    print_card(history_card(study.plan, name, study.history(after, limit)), as_json=as_json)
+
+
+@app.command()
+def explain(
+    name: Name,
+    top: Annotated[int, typer.Option(help="How many to show.", min=1)] = 8,
+    as_csv: Annotated[bool, typer.Option("--csv", help="All of them, as CSV.")] = False,
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Every candidate: its effects, verdicts, and how likely it is the best.
+
+    Example: sidestep study explain bp-pilot-07 --csv > candidates.csv
+    """
+    explanation = open_study(name, storage).explain(top=top)
+    if as_csv:
+        _print_csv(explanation.to_columns())
+    else:
+        print_card(explanation.card, as_json=as_json)
+
+
+@app.command("import")
+def import_file(
+    parts: Annotated[list[str], typer.Argument(metavar="[NAME] FILE")],
+    storage: Storage = DEFAULT,
+    actor: Actor = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Results from before into a study (.csv, .parquet, .xlsx), or a study that was exported (.jsonl).
+
+    Example: sidestep study import bp-pilot-07 earlier.csv
+             sidestep study import bp-pilot-07.jsonl
+    """
+    from sidestep.studies.exchange import import_study
+    from sidestep.studies.store import open_store
+
+    if len(parts) > 2:
+        raise InputError(f"import must have a NAME and a FILE, got {len(parts)} words")
+    path = Path(parts[-1])
+    if path.suffix == ".jsonl":
+        try:
+            with path.open(encoding="utf-8") as lines:
+                head = import_study(open_store(storage), lines)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} must be a file that can be read, got: {error}") from error
+        print_card(open_study(head.name, storage).show(), as_json=as_json)
+        return
+    if len(parts) < 2:
+        raise InputError(f"import must name the study that {path.name} has results of, got none")
+    receipt = open_study(parts[0], storage, actor).import_results(path, key=key)
+    print_card(receipt.card, as_json=as_json)
+
+
+@app.command()
+def export(
+    name: Name,
+    out: Annotated[Path | None, typer.Option(help="A file; else to the terminal.")] = None,
+    storage: Storage = DEFAULT,
+) -> None:
+    """The whole record as lines of JSON, its chain included; `import` brings it back bit for bit.
+
+    Example: sidestep study export bp-pilot-07 --out bp-pilot-07.jsonl
+    """
+    lines = open_study(name, storage).export(out)
+    if out is None:
+        for line in lines:
+            print(line)
+    else:
+        print(f"{name} is in {out}", file=sys.stderr)
+
+
+@app.command()
+def verify(
+    name: Name,
+    asks: Annotated[
+        bool, typer.Option("--asks", help="Also decide every question again and compare.")
+    ] = False,
+    known: Annotated[str | None, typer.Option(help="A tip that was noted earlier.")] = None,
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Whether nothing in the record was edited, removed or swapped.
+
+    Example: sidestep study verify bp-pilot-07 --asks
+    """
+    card = open_study(name, storage).verify(asks=asks, known=known)
+    print_card(card, as_json=as_json)
+    if not card.data["holds"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file for the backup.")],
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Copy every study of a storage into one file, verified, while others go on writing.
+
+    Example: sidestep study backup monday.db
+    """
+    from sidestep.studies import copies
+    from sidestep.studies.sql import SqlStore
+
+    _report(copies.backup(SqlStore.open(storage, create=False), file), f"saved in {file}", as_json)
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="A drill: only see whether it could be restored.")
+    ] = False,
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a backup back into an empty storage.
+
+    Example: sidestep study restore monday.db --storage new.db
+    """
+    from sidestep.studies import copies
+    from sidestep.studies.sql import SqlStore
+
+    if check:
+        _report(copies.check_backup(file), f"{file} can be restored", as_json)
+    else:
+        _report(copies.restore(file, SqlStore.open(storage)), f"restored into {storage}", as_json)
+
+
+@app.command()
+def doctor(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
+    """Whether a storage is in order: durability, room, rights, every chain.
+
+    Example: sidestep study doctor
+    """
+    from sidestep.studies import doctor as examination
+    from sidestep.studies.sql import SqlStore
+
+    findings = examination.doctor(SqlStore.open(storage, create=False))
+    if as_json:
+        print(json.dumps([finding._asdict() for finding in findings], ensure_ascii=False))
+    else:
+        for finding in findings:
+            print(f"{finding.state:<8} {finding.what}: {finding.sentence}")
+    if any(finding.state == "wrong" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def close(
+    name: Name,
+    accept: Annotated[bool, typer.Option("--accept", help="With today's recommendation.")] = False,
+    overrule: Annotated[
+        list[str] | None, typer.Option(help="With this instead: dose=30; every factor once.")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; it stays on record.")] = None,
+    storage: Storage = DEFAULT,
+    actor: Actor = None,
+    as_json: AsJson = False,
+) -> None:
+    """End the asking. Results may still be told, and the record stays.
+
+    Example: sidestep study close bp-pilot-07 --accept --reason "settled"
+    """
+    study = open_study(name, storage, actor)
+    setting = values_of(study.plan.factors, overrule, "overrule")
+    print_card(study.close(accept=accept, overrule=setting, reason=reason).card, as_json=as_json)
+
+
+def _report(verdicts: list[Any], done: str, as_json: bool) -> None:  # noqa: FBT001
+    """What was found of every study that was copied."""
+    if as_json:
+        rows = [verdict._asdict() | {"holds": verdict.holds} for verdict in verdicts]
+        print(json.dumps(rows, ensure_ascii=False))
+    for verdict in verdicts:
+        state = "whole" if verdict.holds else "not as it should be"
+        print(f"{verdict.name}: {verdict.events} entries, {state}", file=sys.stderr)
+    print(done, file=sys.stderr)
+    if not all(verdict.holds for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _print_csv(columns: dict[str, list[Any]]) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))

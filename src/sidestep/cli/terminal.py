@@ -1,0 +1,132 @@
+"""What the commands on studies share: their options, how text becomes values, how a card is printed."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sidestep.errors import InputError
+
+if TYPE_CHECKING:
+    from sidestep.studies.card import Card
+    from sidestep.studies.plan import Plan
+    from sidestep.studies.study import Study
+
+DEFAULT = "sidestep.db"
+Name = Annotated[str, typer.Argument(help="Name of the study.")]
+Number = Annotated[int, typer.Argument(help="Number of the question, or of the entry.")]
+Storage = Annotated[
+    str,
+    typer.Option(
+        "--storage",
+        "-s",
+        envvar="SIDESTEP_STORAGE",
+        help="A file, sqlite:///... or postgresql://...",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+Actor = Annotated[str | None, typer.Option(help="Who does this; else the user of the machine.")]
+Key = Annotated[
+    str | None, typer.Option(help="The same key again is the same request, not a second one.")
+]
+Reason = Annotated[str, typer.Option(help="Why; it stays on record.")]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(help="What was really done, where it was not what was asked: dose=35."),
+]
+Measured = Annotated[
+    str | None, typer.Option(help="The outcome that was measured, where it is not the one asked.")
+]
+
+
+def open_study(name: str, storage: str, actor: str | None = None) -> "Study":
+    """The study, on its storage."""
+    from sidestep.studies.study import Study
+
+    return Study.open(name, storage, actor=actor)
+
+
+def print_card(card: "Card", *, as_json: bool) -> None:
+    """The card as text of the terminal's width, or as JSON."""
+    if as_json:
+        print(json.dumps(card.to_json(), ensure_ascii=False))
+        return
+    wide = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 80
+    print(card.text(max(wide, 60)))
+
+
+def ask_twice(doubt: str) -> None:
+    """Go on only where a person says so; nothing has been saved."""
+    print(f"{doubt} Nothing was saved.", file=sys.stderr)
+    try:
+        sure = typer.confirm("Record it anyway?", err=True)
+    except typer.Abort:
+        raise InputError("a value that is far off must be told with --yes, got no answer") from None
+    if not sure:
+        raise typer.Exit(1)
+
+
+def result_of(values: list[str], measured: str | None) -> Any:
+    """A number, or a number for every outcome of a panel."""
+    from sidestep.studies.values import read_number
+
+    if len(values) == 1 and "=" not in values[0]:
+        return read_number(measured or "the value", values[0])
+    return {name: read_number(name, text) for name, text in _pairs(values, "a panel")}
+
+
+def values_of(factors: Any, texts: list[str] | None, what: str) -> dict[str, Any] | None:
+    """Values of factors from name=value."""
+    if not texts:
+        return None
+    known = {factor.name: factor for factor in factors}
+    return {
+        name: known[name].read(text) if name in known else text
+        for name, text in _pairs(texts, what)
+    }
+
+
+def ranges_of(plan: "Plan", texts: list[str] | None) -> dict[str, Any] | None:
+    """What is allowed, from dose=0:20 or salt=none."""
+    from sidestep.studies.values import read_number
+
+    if not texts:
+        return None
+    words = {factor.name for factor in plan.factors if factor.is_category}
+    allowed: dict[str, Any] = {}
+    for name, text in _pairs(texts, "--allow"):
+        if name in words:
+            allowed[name] = text.split(":")
+        else:
+            allowed[name] = [read_number(f"allowed of {name}", end) for end in text.split(":")]
+            allowed[name] *= 2 if len(allowed[name]) == 1 else 1
+    return allowed
+
+
+def steps_of(texts: list[str] | None) -> dict[str, float] | None:
+    """Numbers from dose=10."""
+    from sidestep.studies.values import read_number
+
+    if not texts:
+        return None
+    return {name: read_number(name, text) for name, text in _pairs(texts, "--largest-step")}
+
+
+def _pairs(texts: Iterable[str], what: str) -> list[tuple[str, str]]:
+    pairs = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise InputError(f"{what} must be written as name=value, got {text!r}")
+        pairs.append((name.strip(), value.strip()))
+    return pairs
+
+
+def whole_number(what: str, text: str) -> int:
+    """A whole number from its text."""
+    if not text.isdecimal():
+        raise InputError(f"{what} must be a whole number, got {text!r}")
+    return int(text)

@@ -1,0 +1,118 @@
+"""What the plays did to every outcome, estimated from the traces alone.
+
+The vectors are hidden, but all policies of one run meet the same world: what they measured, pooled,
+gives every vector by least squares, and with it the effect of every play on every outcome. An effect
+along directions in which nobody measured that outcome stays unknown.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray
+from sidestep.core.coreset import best_subset
+from sidestep.core.problem import Problem
+from sidestep.experiments.numbers.traces import NAN, Row, Run
+
+LAST = 0.1  # share of the rounds that the effects are of
+REACHED = 1e-9  # share of the largest eigenvalue below which a direction was not measured
+
+
+class TraceFacts(NamedTuple):
+    """What the traces of a world tell beside its regret."""
+
+    problem: Problem | None  # as its players were told it
+    on_ball: bool
+    eigenvalue: float  # lambda_min of the best spanning set, median of the runs' estimates
+    error: float  # standard error of an effect, root mean square
+
+
+class Fit(NamedTuple):
+    """The vectors of one run by least squares."""
+
+    theta: FloatArray  # (L+1, d), of minimum norm
+    span: FloatArray  # (L+1, d, d), projectors on the directions that were measured
+    spread: FloatArray  # (L+1, d, d), covariance of theta
+
+
+def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[TraceFacts, list[Row]]:
+    """What the runs of all policies on one world tell, and the effects of every policy."""
+    everything = [run for group in runs.values() for run in group]
+    problem = next(filter(None, (run.problem for run in everything)), None)
+    on_ball = all((run.column("arm") == -1).all() for run in everything)
+    fits = {
+        number: fit([run for run in everything if run.job.run == number])
+        for number in {run.job.run for run in everything}
+    }
+    size = problem.subspace_dim if problem else None
+    values = [_eigenvalue(vectors, size) for vectors in fits.values()]
+    rows, errors = [], []
+    for policy, group in runs.items():
+        found = [effects_of(run, fits[run.job.run], size) for run in group]
+        rows += _rows(policy, np.array([effect for effect, _ in found]))
+        errors += [error for _, error in found]
+    error = float(np.sqrt(np.mean(np.square(errors))))
+    return TraceFacts(problem, on_ball, float(np.median(values)), error), rows
+
+
+def fit(runs: Sequence[Run]) -> Fit:
+    """Every vector from all measurements of it, by whichever policy."""
+    actions = np.concatenate([run.actions for run in runs])
+    index = np.concatenate([run.column("index") for run in runs])
+    feedback = np.concatenate([run.column("feedback") for run in runs])
+    parts = [
+        _least_squares(actions[index == i], feedback[index == i])
+        for i in range(len(runs[0].notes["counts"]))
+    ]
+    return Fit(*(np.array(part) for part in zip(*parts, strict=True)))
+
+
+def _least_squares(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    values, axes = np.linalg.eigh(x.T @ x)
+    reached = values > REACHED * max(float(values[-1]), 1e-300)
+    axes, values = axes[:, reached], values[reached]
+    inverse = (axes / values) @ axes.T
+    theta = inverse @ (x.T @ y)
+    misfit = y - x @ theta
+    return theta, axes @ axes.T, inverse * (misfit @ misfit / max(len(y) - len(values), 1))
+
+
+def effects_of(run: Run, vectors: Fit, size: int | None) -> tuple[FloatArray, float]:
+    """Mean and mean size of reward and effects over the last plays, (2, L+2), and their error."""
+    actions = run.actions[run.column("round") > (1 - LAST) * run.job.horizon]
+    known = [_reaches(span, actions) for span in vectors.span]
+    effects = actions @ vectors.theta.T
+    effects[:, ~np.array(known)] = NAN
+    reward = actions @ _left_over(vectors.theta, size) if all(known) else np.full(len(actions), NAN)
+    both = np.column_stack([reward, effects])
+    middle = actions.mean(axis=0)
+    error = np.sqrt(np.mean([middle @ spread @ middle for spread in vectors.spread]))
+    return np.array([both.mean(axis=0), np.abs(both).mean(axis=0)]), float(error)
+
+
+def _reaches(span: FloatArray, actions: FloatArray) -> bool:
+    return bool(np.abs(actions - actions @ span).max() < 1e-6)
+
+
+def _left_over(theta: FloatArray, size: int | None) -> FloatArray:
+    """Estimate of theta_perp: the target without the s strongest directions of the protected."""
+    _, strength, axes = np.linalg.svd(theta[1:], full_matrices=False)
+    rank = int((strength > 1e-9).sum()) if size is None else size
+    return np.asarray(theta[0] - axes[:rank].T @ (axes[:rank] @ theta[0]))
+
+
+def _eigenvalue(vectors: Fit, size: int | None) -> float:
+    """lambda_min of the best spanning set; NaN where it is empty, or nobody measured all of it."""
+    full = all(np.trace(span) > len(span) - 0.5 for span in vectors.span[1:])
+    return float(best_subset(vectors.theta[1:], size).eigenvalue) if size and full else NAN
+
+
+def _rows(policy: str, effects: FloatArray) -> list[Row]:
+    """Means over the runs; effects is (runs, 2, L+2)."""
+    names = ["reward", "target", *(f"protected {i}" for i in range(1, effects.shape[2] - 1))]
+    mean, size = effects.mean(axis=0)
+    return [
+        {"policy": policy, "outcome": name, "mean": float(mean[k]), "size": float(size[k])}
+        for k, name in enumerate(names)
+    ]

@@ -1,0 +1,267 @@
+"""From traces to numbers: what every policy did on every world, and how sure that is.
+
+A results folder is read through its specs: the runs that they name, and nothing else. What is missing
+(an interrupted sweep) is counted.
+
+linear run      the last half costs more than 0.9 of the first half, and a round costs more than a tenth
+                of what it costs Uniform on that world (where Uniform was not run: more than a tenth of
+                what a round of the first 5% cost the run itself)
+exponent        slope of log(mean cumulative regret) against log(round) over the last half
+tuned           of a grid, the point with the lowest mean final regret on that world
+relative        mean final regret over the lowest of the policies shown on that world
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars
+from scipy.special import stdtrit
+
+from sidestep.core.arrays import FloatArray
+from sidestep.errors import InputError
+from sidestep.experiments.numbers.effects import TraceFacts, measure
+from sidestep.experiments.numbers.traces import (
+    NAN,
+    Row,
+    Run,
+    exponent,
+    facts_of,
+    read_run,
+    uniform_cost,
+)
+from sidestep.experiments.results import read_specs
+from sidestep.experiments.spec import Job, PolicySpec, Spec, WorldSpec, jobs_of
+from sidestep.policies.base import PHASES
+
+POINTS = 200  # of a curve at most
+BINS = 40  # of the widths over time
+NEAR = 1.5  # times the lowest mean regret of a world: a policy that stays within does well there
+STUCK = 0.1  # a share of linear runs that is worth a mark
+TABLES = ("policies", "phases", "queries", "effects", "runs")
+
+
+class Estimate(NamedTuple):
+    """A mean over runs, its spread, and where it lies with 95% confidence (Student)."""
+
+    n: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+class Series(NamedTuple):
+    """One policy on one world, as the figures read it."""
+
+    entry: str  # id in the spec, before the grid is laid out; decides the style
+    policy: str  # its name in the catalog
+    knobs: dict[str, Any]  # all of them, as far as the traces say
+    label: str
+    legend: str  # label and knobs
+    rounds: FloatArray  # (n,)
+    mean: FloatArray  # of cumulative regret; (n,)
+    sd: FloatArray  # (n,)
+    slope: float  # fitted exponent
+    linear: float  # share of runs that turned linear
+    final: FloatArray  # of every run
+    phases: dict[str, float]  # mean regret of every phase
+    counts: FloatArray  # mean number of queries of every vector; (L+1,)
+    widths: FloatArray  # (2, m): round, mean width
+
+
+class WorldSummary(NamedTuple):
+    """One world with the policies to show: all that are no grid, and the best point of every grid."""
+
+    experiment: str
+    spec: WorldSpec
+    horizon: int
+    series: list[Series]
+    facts: TraceFacts
+    versions: list[str]  # of what was installed, as JSON
+    missing: int  # runs that are not there
+    rows: dict[str, list[Row]]  # what it adds to the frames
+
+
+class Summary(NamedTuple):
+    """All that a report shows, and the frames that its tables are cut from."""
+
+    specs: list[Spec]
+    worlds: list[WorldSummary]
+    policies: polars.DataFrame  # a row for every experiment, world, policy
+    phases: polars.DataFrame  # ... and phase
+    queries: polars.DataFrame  # ... and vector
+    effects: polars.DataFrame  # ... and outcome
+    runs: polars.DataFrame  # ... and run
+
+
+def summarise(folder: Path | str) -> Summary:
+    """The numbers of a results folder, from its traces alone."""
+    folder = Path(folder)
+    specs = read_specs(folder)
+    worlds = []
+    for spec in specs:
+        jobs = jobs_of(spec)
+        for entry in spec.worlds:
+            world = _world(folder, spec, entry, [job for job in jobs if job.world_id == entry.id])
+            if world:
+                worlds.append(world)
+    if not worlds:
+        raise InputError(f"{folder}: must hold runs with the settings of its spec.json, got none")
+    tables = {name: [row for world in worlds for row in world.rows[name]] for name in TABLES}
+    frames = {
+        name: polars.DataFrame(rows, infer_schema_length=None) for name, rows in tables.items()
+    }
+    return Summary(specs, worlds, **frames)
+
+
+def _world(folder: Path, spec: Spec, entry: WorldSpec, jobs: Sequence[Job]) -> WorldSummary | None:
+    """One world from its runs; None where none was played."""
+    runs: dict[str, list[Run]] = {}
+    for run in filter(None, (read_run(folder, job) for job in jobs)):
+        runs.setdefault(run.job.policy_id, []).append(run)
+    if not runs:
+        return None
+    best, cost = tuned(spec, runs), uniform_cost(runs)
+    reference = runs.get(best.get(spec.reference, ""), [])
+    found, effects = measure(runs)
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES} | {"effects": effects}
+    drawn = []
+    for base in spec.policies:
+        for point in (point for point in base.expanded() if point.id in runs):
+            facts = [facts_of(run, cost) for run in runs[point.id]]
+            series = _series(base, point, runs[point.id], facts)
+            gap = paired(runs[point.id], reference)
+            marks = {"grid": bool(base.grid), "shown": best[base.id] == point.id}
+            marks["judged"] = entry.judged
+            rows["policies"].append(_policy_row(base, point, series, facts, gap) | marks)
+            for name, new in _other_rows(series, facts, runs[point.id]).items():
+                rows[name] += [{"policy": point.id} | row for row in new]
+            drawn += [series] if marks["shown"] else []
+    _compare(rows["policies"])
+    keyed = {
+        name: [{"experiment": spec.name, "world": entry.id} | row for row in new]
+        for name, new in rows.items()
+    }
+    everything = [run for group in runs.values() for run in group]
+    versions = sorted({json.dumps(run.notes["versions"]) for run in everything})
+    horizon, missing = entry.horizon or spec.horizon, len(jobs) - len(everything)
+    return WorldSummary(spec.name, entry, horizon, drawn, found, versions, missing, keyed)
+
+
+def tuned(spec: Spec, runs: dict[str, list[Run]]) -> dict[str, str]:
+    """Which policy is shown for every entry of the spec: itself, or the best point of its grid."""
+    best = {}
+    for entry in spec.policies:
+        points = [point.id for point in entry.expanded() if point.id in runs]
+        if points:
+            best[entry.id] = min(points, key=lambda p: float(np.mean([r.final for r in runs[p]])))
+    return best
+
+
+def estimate(values: Sequence[float] | FloatArray) -> Estimate:
+    """Mean, sd and 95% interval; one value alone has no spread."""
+    sample = np.asarray(values, dtype=float)
+    n, mean = sample.size, float(sample.mean())
+    if n < 2:
+        return Estimate(n, mean, NAN, NAN, NAN)
+    sd = float(sample.std(ddof=1))
+    half = float(stdtrit(n - 1, 0.975)) * sd / float(np.sqrt(n))
+    return Estimate(n, mean, sd, mean - half, mean + half)
+
+
+def paired(runs: Sequence[Run], reference: Sequence[Run]) -> Estimate | None:
+    """Final regret minus the reference's on the same runs: same world, same arms, same noise."""
+    theirs = {run.job.run: run.final for run in reference}
+    gaps = [run.final - theirs[run.job.run] for run in runs if run.job.run in theirs]
+    same = bool(runs and reference) and runs[0].job.policy_id == reference[0].job.policy_id
+    return None if same or not gaps else estimate(gaps)
+
+
+def _series(
+    base: PolicySpec, point: PolicySpec, runs: Sequence[Run], facts: Sequence[Row]
+) -> Series:
+    rounds = runs[0].column("round").astype(float)
+    regret = np.array([run.column("cumulative_regret") for run in runs])
+    mean = regret.mean(axis=0)
+    sd = regret.std(axis=0, ddof=1) if len(runs) > 1 else np.full(mean.shape, NAN)
+    n = len(rounds)
+    even, early = np.linspace(0, n - 1, POINTS - 50), np.geomspace(1, n, 50) - 1
+    keep = np.unique(np.concatenate([even, early]).astype(int))
+    label = point.label or point.id
+    hidden = {*base.grid, "preset"} if base.label else {*base.grid}
+    knobs = ", ".join(f"{k}={v}" for k, v in point.knobs.items() if k not in hidden)
+    return Series(
+        entry=base.id,
+        policy=base.policy,
+        knobs=runs[0].notes.get("knobs", {}),
+        label=label,
+        legend=f"{label} [{knobs}]" if knobs else label,
+        rounds=rounds[keep],
+        mean=mean[keep],
+        sd=sd[keep],
+        slope=exponent(rounds, mean),
+        linear=_mean(facts, "linear"),
+        final=regret[:, -1],
+        phases={name: _mean(facts, f"regret {name}") for name in PHASES},
+        counts=np.mean([run.notes["counts"] for run in runs], axis=0),
+        widths=_widths(runs),
+    )
+
+
+def _widths(runs: Sequence[Run]) -> FloatArray:
+    """Mean width of what was measured, in bins even in log(round); (2, m)."""
+    t = np.concatenate([run.column("round") for run in runs]).astype(float)
+    width = np.concatenate([run.column("width") for run in runs])
+    known = np.isfinite(width)
+    bins = np.minimum(np.log(t) / np.log(max(t.max(), 2.0)) * BINS, BINS - 1).astype(int)[known]
+    count = np.bincount(bins, minlength=BINS)
+    sums = [np.bincount(bins, weights=x[known], minlength=BINS) for x in (np.log(t), width)]
+    used = count > 0
+    return np.array([np.exp(sums[0][used] / count[used]), sums[1][used] / count[used]])
+
+
+def _policy_row(
+    base: PolicySpec, point: PolicySpec, series: Series, facts: Sequence[Row], gap: Estimate | None
+) -> Row:
+    seconds = float(np.median([fact["seconds"] for fact in facts]))  # the first may compile
+    return {
+        "policy": point.id,
+        "entry": base.id,
+        "label": series.label,
+        **estimate(series.final)._asdict(),
+        "difference": gap.mean if gap else None,
+        "difference_low": gap.low if gap else None,
+        "difference_high": gap.high if gap else None,
+        "share_linear": series.linear,
+        "linear_rule": facts[0]["linear_rule"],
+        "exponent": series.slope,
+        "core_set_rounds": _mean(facts, "rounds core-set"),
+        "core_set_open": _mean(facts, "core_set_open"),
+        "seconds": seconds,
+        "rounds_per_second": float(series.rounds[-1]) / max(seconds, 1e-9),
+    }
+
+
+def _compare(rows: Sequence[Row]) -> None:
+    """Add to every row its regret relative to the lowest shown; NaN where that is not positive."""
+    lowest = min(row["mean"] for row in rows if row["shown"])
+    for row in rows:
+        row["relative"] = row["mean"] / lowest if lowest > 0 else NAN
+
+
+def _other_rows(series: Series, facts: Sequence[Row], runs: Sequence[Run]) -> dict[str, list[Row]]:
+    return {
+        "phases": [
+            {"phase": name, **{k: _mean(facts, f"{k} {name}") for k in ("regret", "rounds")}}
+            for name in PHASES
+        ],
+        "queries": [{"vector": i, "mean": float(mean)} for i, mean in enumerate(series.counts)],
+        "runs": [{"run": run.job.run} | fact for run, fact in zip(runs, facts, strict=True)],
+    }
+
+
+def _mean(facts: Sequence[Row], name: str) -> float:
+    return float(np.mean([fact[name] for fact in facts]))

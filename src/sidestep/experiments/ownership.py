@@ -1,0 +1,96 @@
+"""A folder DIR/EXPERIMENT belongs to one spec: no run of another one is replaced or joined unasked.
+
+Two specs are the same where every run of theirs is: titles, labels and notes may differ.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from sidestep.errors import InputError
+from sidestep.experiments.results import read_notes, read_spec_file, trace_path, write_spec
+from sidestep.experiments.spec import Job, Spec, jobs_of
+
+SHOWN = 3  # differences that are named
+
+
+def claim(folder: Path, spec: Spec, *, resume: bool = False, overwrite: bool = False) -> list[Job]:
+    """The runs still to play, once the folder belongs to this spec.
+
+    resume      keeps the runs that are there; without it they are in the way
+    overwrite   removes what is in the way: the runs of another spec, and without `resume` all of them
+    """
+    there = check_owner(folder, spec, resume=resume, overwrite=overwrite)
+    jobs = jobs_of(spec)
+    wanted = {trace_path(folder, job): job.fingerprint for job in jobs}
+    kept = {path for path, mark in there.items() if resume and wanted.get(path) == mark}
+    for path in there.keys() - kept:
+        path.unlink()
+    write_spec(folder, spec)
+    return [job for job in jobs if trace_path(folder, job) not in kept]
+
+
+def check_owner(folder: Path, spec: Spec, *, resume: bool, overwrite: bool) -> dict[Path, str]:
+    """The runs that are there; one sentence where they are in the way and may not be overwritten."""
+    home = folder / spec.name
+    there = runs_in(home)
+    if overwrite or not there:
+        return there
+    wanted = {trace_path(folder, job): job.fingerprint for job in jobs_of(spec)}
+    changes = _changes(home, spec)
+    if changes or any(wanted.get(path) != mark for path, mark in there.items()):
+        what = f" ({changes})" if changes else ""
+        raise InputError(
+            f"{home} must hold runs of this spec alone, got {len(there)} of another one{what}: choose "
+            "another --out, or add --overwrite to replace them"
+        )
+    if not resume:
+        raise InputError(
+            f"{home} must be empty for a fresh start, got {len(there)} runs of this spec: add "
+            "--resume to keep them, --overwrite to play them anew, or choose another --out"
+        )
+    return there
+
+
+def runs_in(home: Path) -> dict[Path, str]:
+    """The fingerprint of every run in an experiment's folder that can be read."""
+    found = {}
+    for path in sorted(home.glob("traces/*/*/*.parquet")):
+        try:
+            found[path] = str(read_notes(path)["fingerprint"])
+        except InputError:  # a broken file is no run; it is played again
+            continue
+    return found
+
+
+def _changes(home: Path, spec: Spec) -> str:
+    """What differs from the spec that the folder was made for, in words; nothing where nothing does."""
+    try:
+        owner = read_spec_file(home / "spec.json")
+    except InputError:  # the fingerprints of the runs decide alone
+        return ""
+    before, now = _settings(owner), _settings(Spec.model_validate_json(spec.model_dump_json()))
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    words = [_change(name, before, now) for name in names[:SHOWN]]
+    more = [f"{len(names) - SHOWN} more"] if len(names) > SHOWN else []
+    return "; ".join([*words, *more])
+
+
+def _settings(spec: Spec) -> dict[str, Any]:
+    """What the runs of a spec depend on, by name."""
+    plain = {name: getattr(spec, name) for name in ("horizon", "runs", "seed", "every")}
+    worlds = {
+        f"world {world.id}": (world.world, world.knobs, world.horizon, world.runs)
+        for world in spec.worlds
+    }
+    policies = {
+        f"policy {entry.id}": (entry.policy, entry.knobs, entry.grid, entry.worlds, entry.told)
+        for entry in spec.policies
+    }
+    return plain | worlds | policies
+
+
+def _change(name: str, before: dict[str, Any], now: dict[str, Any]) -> str:
+    if name in before and name in now:
+        simple = isinstance(before[name], int)
+        return f"{name} {before[name]}, here {now[name]}" if simple else f"{name} differs"
+    return f"{name} {'is not in this one' if name in before else 'is new'}"

@@ -1,0 +1,113 @@
+"""Pieces of an HTML page that needs nothing but itself: tables in a box, pictures inlined."""
+
+import base64
+import html
+import math
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from string import Template
+from typing import Any
+
+UNKNOWN = "\N{EN DASH}"
+
+Cells = Sequence[Mapping[str, Any]]
+
+
+def page(title: str, body: str) -> str:
+    """The whole page."""
+    template = resources.files("sidestep.experiments.page").joinpath("page.html").read_text("utf-8")
+    return Template(template).substitute(title=html.escape(title), body=body)
+
+
+def text(words: object) -> str:
+    """Words made harmless."""
+    return html.escape(str(words))
+
+
+def number(value: Any) -> str:
+    """A number to four digits, words as they are, a dash for what is not known."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+    return str(value)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """From here to there."""
+    known = low is not None and high is not None and not math.isnan(low)
+    return f"{number(low)} to {number(high)}" if known else UNKNOWN
+
+
+def share(part: float) -> str:
+    """A share as per cent."""
+    return f"{100 * part:.0f}%"
+
+
+def slope(value: float | None) -> str:
+    """An exponent to two digits."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    return f"{value:.2f}".replace("-0.00", "0.00")
+
+
+def table(rows: Cells, caption: str = "") -> str:
+    """A table that scrolls inside its box; the first column names the row."""
+    if not rows:
+        return ""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    wordy = {name for name in names if any(isinstance(row.get(name), str) for row in rows)}
+    head = "".join(_cell("th", name, name in wordy, ' scope="col"') for name in names)
+    body = "".join(
+        "<tr>"
+        + _cell("th", number(row.get(names[0])), wordy=True, more=' scope="row"')
+        + "".join(
+            _cell("td", number(row.get(n)), n in wordy and _is_prose(rows, n)) for n in names[1:]
+        )
+        + "</tr>\n"
+        for row in rows
+    )
+    title = f'<p class="soft">{text(caption)}</p>\n' if caption else ""
+    return (
+        f'{title}<div class="scroll"><table><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}</tbody></table></div>\n"
+    )
+
+
+def _is_prose(rows: Cells, name: str) -> bool:
+    """Words, not numbers written out."""
+    return any(str(row.get(name, ""))[:1].isalpha() for row in rows)
+
+
+def _cell(kind: str, words: str, wordy: bool, more: str = "") -> str:  # noqa: FBT001
+    left = ' class="words"' if wordy else ""
+    return f"<{kind}{left}{more}>{text(words)}</{kind}>"
+
+
+def picture(png: bytes, words: str, *, wide: bool = False) -> str:
+    """A picture that is part of the page, on white in any light."""
+    data = base64.b64encode(png).decode()
+    kind = ' class="wide"' if wide else ""
+    image = f'<img src="data:image/png;base64,{data}" alt="{text(words)}" loading="lazy">'
+    words = f"<figcaption>{text(words)}</figcaption>"
+    return f'<figure{kind}><div class="sheet">{image}</div>{words}</figure>\n'
+
+
+def section(level: int, anchor: str, title: str, *parts: str) -> str:
+    """A heading that can be linked to, and what follows it."""
+    name = f' id="{text(anchor)}"' if anchor else ""
+    return f"<h{level}{name}>{text(title)}</h{level}>\n" + "".join(parts)
+
+
+def items(lines: Sequence[str]) -> str:
+    """A list; nothing where there is nothing to say."""
+    return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>\n" if lines else ""
+
+
+def details(title: str, content: str) -> str:
+    """What only some readers want to see."""
+    return f"<details><summary>{text(title)}</summary>\n{content}</details>\n" if content else ""

@@ -1,0 +1,95 @@
+"""All worlds of an experiment side by side: every policy relative to the best of that world.
+
+Read from the rows of the main table (`shown` ones), so that page, terminal and JSON say the same.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sidestep.experiments.numbers.summary import NEAR
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import UNKNOWN, interval, number, share, slope
+from sidestep.experiments.spec import Spec, WorldSpec
+
+CAPTION = "Mean final regret relative to the lowest of that world (share of linear runs, exponent)."
+FIGURE = (
+    "Mean final regret of every policy relative to the lowest on that world. Hollow: more than a "
+    f"tenth of its runs turned linear. Grey: within {NEAR:g} times the lowest."
+)
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def name_of(world: WorldSpec) -> str:
+    """What a world is called here."""
+    return (world.title or world.id) + ("" if world.judged else " (not judged)")
+
+
+def table_of(spec: Spec, rows: Rows) -> list[Row]:
+    """One row a world, one column a policy."""
+    labels = {entry.id: entry.label or entry.id for entry in spec.policies}
+    cells: dict[str, Row] = {}
+    for row in rows:
+        inner = f"{share(row['share_linear'])}, {slope(row['exponent'])}"
+        cells.setdefault(row["world"], {})[row["entry"]] = f"{times(row['relative'])} ({inner})"
+    return [
+        {"world": name_of(world)}
+        | {label: cells[world.id].get(entry) for entry, label in labels.items()}
+        for world in spec.worlds
+        if world.id in cells
+    ]
+
+
+def times(value: float | None) -> str:
+    """How many times the lowest: 1.00, 34.6, 1,234."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def in_words(spec: Spec, rows: Rows) -> list[str]:
+    """How the reference does over the judged worlds, and of every world where another policy leads."""
+    own = {row["world"]: row for row in rows if row["entry"] == spec.reference}
+    played = [world for world in spec.worlds if world.id in own]
+    known = [
+        world for world in played if world.judged and times(own[world.id]["relative"]) != UNKNOWN
+    ]
+    lines = _overall({name_of(world): own[world.id] for world in known})
+    for world in played:
+        best = min((row for row in rows if row["world"] == world.id), key=lambda row: row["mean"])
+        if best["entry"] != spec.reference:
+            lines.append(_behind(world, own[world.id], best))
+    return lines
+
+
+def _overall(own: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How a policy does over worlds, given its row of each."""
+    if not own:
+        return []
+    factors = {world: row["relative"] for world, row in own.items()}
+    led, near = (sum(factor <= limit for factor in factors.values()) for limit in (1, NEAR))
+    worst = max(factors, key=factors.__getitem__)
+    label = next(iter(own.values()))["label"]
+    stuck = {world: row["share_linear"] for world, row in own.items() if row["share_linear"]}
+    return [
+        f"{label} has the lowest mean regret on {led} of {len(own)} judged worlds and stays within "
+        f"{NEAR:g} times the lowest on {near}; it is farthest from it on {worst}: "
+        f"{times(factors[worst])}.",
+        "Its linear runs: "
+        + (", ".join(f"{world} {share(part)}" for world, part in stuck.items()) or "none")
+        + ".",
+    ]
+
+
+def _behind(world: WorldSpec, own: Mapping[str, Any], best: Mapping[str, Any]) -> str:
+    """Which policy leads on a world, by how much, and why as far as the spec says."""
+    words = (
+        f"{name_of(world)}: {best['label']} has the lowest mean regret, {number(best['mean'])}; "
+        f"{own['label']} {number(own['mean'])}, {times(own['relative'])} times that"
+    )
+    if best["difference"] is not None:
+        low, high = (best[f"difference_{end}"] for end in ("low", "high"))
+        gap = interval(*(None if end is None else -end for end in (high, low)))
+        words += f" (run by run {number(-best['difference'])} more, 95% interval {gap})"
+    return " ".join(f"{words}. {world.note}".split())

@@ -1,0 +1,252 @@
+"""What the report says: numbers of a summary as tables and sentences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars
+
+from sidestep.experiments.numbers.summary import Summary, WorldSummary
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import (
+    details,
+    interval,
+    items,
+    number,
+    picture,
+    share,
+    slope,
+    table,
+    text,
+)
+from sidestep.experiments.spec import Spec
+
+CAPTIONS = {
+    "regret": "Cumulative pseudo-regret: mean over the runs, and mean ± 1 sd as a band.",
+    "growth": "The means on logarithmic axes. Exponent: slope over the last half, drawn broad.",
+    "phases": "Where regret was paid: while looking for the core set, exploring, playing.",
+    "finals": "Final regret of every run: quartiles, median, ends.",
+    "queries": "Which vector was measured how often; 0 is the target.",
+    "widths": "Half-width of the interval for the measured effect before it was measured.",
+}
+
+ACROSS = "Final regret, mean ± sd, and the share of runs that turned linear, by world."
+
+
+def title_of(group: str, worlds: Sequence[WorldSummary]) -> str:
+    """What a group of worlds is called."""
+    return (worlds[0].spec.title or group) if len(worlds) == 1 else group
+
+
+def has_failure(worlds: Sequence[WorldSummary]) -> bool:
+    """Whether the failure example is among them, whose picture the paper has."""
+    return any(world.spec.world == "failure" for world in worlds)
+
+
+def failure_figure(worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]) -> str:
+    """The picture of the failure example, where it was played."""
+    if not has_failure(worlds):
+        return ""
+    words = (
+        "The instance: playing a_1 = u(45°) never shortens the confidence set of the protected vector "
+        "along u(-45°), so the optimist may go on hoping for the vector drawn in orange. Protecting "
+        "that one, both arms are worth cos²(π/8); in truth a_2 is the better one by 0.21 a round."
+    )
+    return f'<div class="figures">{picture(pictures["failure"], words)}</div>\n'
+
+
+def glance(summary: Summary) -> list[Row]:
+    """One row a world: who ended lowest, and where the reference stands."""
+    rows = []
+    for world in summary.worlds:
+        there = _shown(summary, world).sort("mean")
+        reference = _spec(summary, world).reference
+        rank = there["entry"].to_list().index(reference) if reference in there["entry"] else None
+        best = there.row(0, named=True)
+        row: Row = {"world": f"{world.experiment}: {world.spec.title or world.spec.id}"}
+        row |= {"lowest mean regret": best["label"], "mean": best["mean"], "sd": best["sd"]}
+        if rank is not None:
+            own = there.row(rank, named=True)
+            row |= {"reference": own["label"], "its mean": own["mean"], "its sd": own["sd"]}
+            row["its rank"] = f"{rank + 1} of {there.height}"
+        rows.append(row | {"T": world.horizon})
+    return rows
+
+
+def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
+    """One row a policy, one column a world."""
+    labels = {e.id: e.label or e.id for e in _spec(summary, worlds[0]).policies}
+    lines: dict[str, Row] = {entry: {"policy": label} for entry, label in labels.items()}
+    for world in worlds:
+        for row in _shown(summary, world).to_dicts():
+            stuck = f", {share(row['share_linear'])} linear" if row["share_linear"] else ""
+            cell = f"{number(row['mean'])} ± {number(row['sd'])}{stuck}"
+            lines[row["entry"]][world.spec.title or world.spec.id] = cell
+    return [line for line in lines.values() if len(line) > 1]
+
+
+def _shown(summary: Summary, world: WorldSummary, which: str = "shown") -> polars.DataFrame:
+    here = (polars.col("experiment") == world.experiment) & (polars.col("world") == world.spec.id)
+    return summary.policies.filter(here & polars.col(which))
+
+
+def _spec(summary: Summary, world: WorldSummary) -> Spec:
+    return next(spec for spec in summary.specs if spec.name == world.experiment)
+
+
+def policies(spec: Spec) -> list[Row]:
+    """The policies of an experiment and their knobs."""
+    return [
+        {
+            "policy": entry.label or entry.id,
+            "id": entry.id,
+            "algorithm": entry.policy,
+            "knobs": _knobs(entry.knobs) or "defaults",
+            "grid": "; ".join(f"{k} in {', '.join(map(str, v))}" for k, v in entry.grid.items()),
+            "worlds": ", ".join(entry.worlds) if entry.worlds is not None else "all",
+        }
+        for entry in spec.policies
+    ]
+
+
+def group(
+    spec: Spec, summary: Summary, worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]
+) -> str:
+    """Settings, figures, and for every world its sentences and tables."""
+    wide = len(worlds) > 1
+    drawn = "".join(picture(png, CAPTIONS[kind], wide=wide) for kind, png in pictures.items())
+    parts = [
+        table([_settings(spec, world) for world in worlds]),
+        f'<div class="figures">{drawn}</div>\n',
+    ]
+    for world in worlds:
+        inner = items(in_words(summary, world)) + main_table(summary, world)
+        inner += grid_tables(summary, world) + _effects(world) + _queries(summary, world)
+        parts.append(
+            details(world.spec.title or world.spec.id, inner) if len(worlds) > 4 else inner
+        )
+    return "".join(parts)
+
+
+def _settings(spec: Spec, world: WorldSummary) -> Row:
+    row: Row = {"world": world.spec.title or world.spec.id, "rounds": world.horizon}
+    runs = world.spec.runs or spec.runs
+    row |= {"runs": runs, "seeds": f"{spec.seed} to {spec.seed + runs - 1}"}
+    row |= {"kept": "every round" if spec.every == 1 else f"each {spec.every}th"}
+    problem = world.facts.problem
+    if problem:
+        row |= {"d": problem.dim, "L": problem.n_protected, "s": problem.subspace_dim}
+        row |= {"R": _plain(problem.noise_scale), "M": problem.norm_bound}
+    row["actions"] = "unit ball" if world.facts.on_ball else "arms"
+    return row | {"made by": ": ".join(filter(None, [world.spec.world, _knobs(world.spec.knobs)]))}
+
+
+def _knobs(knobs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in knobs.items())
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, float | int) else str(list(value))
+
+
+def in_words(summary: Summary, world: WorldSummary) -> list[str]:
+    """What the numbers of a world say, in sentences."""
+    rows = _shown(summary, world).sort("mean").to_dicts()
+    best = rows[0]
+    lines = [f"Lowest mean final regret: <b>{text(best['label'])}</b>, {number(best['mean'])}."]
+    lines += [
+        f"{text(row['label'])}: CORE-SET had not ended by round {world.horizon} in "
+        f"{share(row['core_set_open'])} of the runs, and took "
+        f"{share(row['core_set_rounds'] / world.horizon)} of all rounds."
+        for row in rows
+        if row["core_set_open"] > 0
+    ]
+    stuck = [row for row in rows if row["share_linear"] > 0]
+    if stuck:
+        names = ", ".join(f"{text(row['label'])} {share(row['share_linear'])}" for row in stuck)
+        lines.append(f"Runs that turned linear: {names}.")
+    if world.missing:
+        lines.append(f"{world.missing} runs are missing.")
+    return lines
+
+
+def main_table(summary: Summary, world: WorldSummary) -> str:
+    """Mean, sd, interval, paired difference, share of linear runs, exponent, speed."""
+    rows = _shown(summary, world).to_dicts()
+    phase = any(row["core_set_rounds"] > 0 for row in rows)
+    compared = any(row["difference"] is not None for row in rows)
+    reference = _spec(summary, world).reference
+    names = {row["entry"]: row["label"] for row in rows}
+    lines = []
+    for row in rows:
+        line = {"policy": row["label"] + (" (tuned)" if row["grid"] else ""), "runs": row["n"]}
+        line |= {"mean": row["mean"], "sd": row["sd"]}
+        line["95% interval"] = interval(row["low"], row["high"])
+        if compared:
+            line["minus reference"] = row["difference"]
+            line["its 95% interval"] = interval(row["difference_low"], row["difference_high"])
+        line |= {"linear": share(row["share_linear"]), "exponent": slope(row["exponent"])}
+        line |= {"CORE-SET rounds": row["core_set_rounds"]} if phase else {}
+        line |= {"s a run": row["seconds"], "rounds/s": row["rounds_per_second"]}
+        lines.append(line)
+    rule = rows[0]["linear_rule"]
+    limit = "Uniform's" if rule == "Uniform" else "that of its own first 5% of rounds"
+    caption = (
+        f"Final cumulative pseudo-regret after {world.horizon} rounds. Reference: "
+        f"{names.get(reference, 'none')}, on the same runs. Linear: the last half cost more than 0.9 "
+        f"of the first, and a round more than a tenth of {limit}."
+    )
+    return table(lines, caption)
+
+
+def grid_tables(summary: Summary, world: WorldSummary) -> str:
+    """Every grid, all of its points, the best one marked."""
+    frame = _shown(summary, world, "grid")
+    parts = []
+    for entry in dict.fromkeys(frame["entry"]):
+        rows = frame.filter(polars.col("entry") == entry).to_dicts()
+        lines = [
+            {
+                "point": row["policy"].partition("+")[2] + (" (best)" if row["shown"] else ""),
+                "mean": row["mean"],
+                "sd": row["sd"],
+                "95% interval": interval(row["low"], row["high"]),
+                "linear": share(row["share_linear"]),
+            }
+            for row in rows
+        ]
+        parts.append(table(lines, f"The grid of {entry}: final regret at every point."))
+    return "".join(parts)
+
+
+def _effects(world: WorldSummary) -> str:
+    """Reward and effect on every outcome late in the run, from least squares on the traces."""
+    found = {(row["policy"], row["outcome"]): row for row in world.rows["effects"]}
+    outcomes = list(dict.fromkeys(outcome for _, outcome in found))
+    shown = [row for row in world.rows["policies"] if row["shown"]]
+    lines = [
+        {"policy": row["label"]}
+        | {
+            name: "{} ({})".format(
+                *(number(found[row["policy"], name][k]) for k in ("mean", "size"))
+            )
+            for name in outcomes
+        }
+        for row in shown
+    ]
+    caption = (
+        "What a round did to every outcome, over the last tenth of the rounds: mean (mean size). "
+        f"Estimated from the traces; standard error of a mean about {number(world.facts.error)}."
+    )
+    return table(lines, caption)
+
+
+def _queries(summary: Summary, world: WorldSummary) -> str:
+    counts: dict[str, Row] = {}
+    names = {row["policy"]: row["label"] for row in world.rows["policies"] if row["shown"]}
+    for row in world.rows["queries"]:
+        if row["policy"] in names:
+            line = counts.setdefault(row["policy"], {"policy": names[row["policy"]]})
+            line[f"vector {row['vector']}"] = row["mean"]
+    return details(
+        "Queries per vector", table(list(counts.values()), "Mean number of queries a run.")
+    )

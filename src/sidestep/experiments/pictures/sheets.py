@@ -1,0 +1,234 @@
+"""What all figures share: how a policy looks, sheets of panels with a legend below, PNG and SVG.
+
+A policy looks the same in every figure, and is told apart by line and marker as well as by colour
+(Okabe and Ito's, safe for the colour-blind), so that grey paper does.
+"""
+
+import io
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from PIL import Image
+
+from sidestep.experiments.numbers.bounds import Line
+from sidestep.experiments.numbers.summary import Series
+
+COLOURS = (
+    "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7",
+    "#E69F00", "#56B4E9", "#777777", "#882255", "#999933",
+)  # fmt: skip
+LINES: tuple[Any, ...] = (
+    "-",
+    "--",
+    "-.",
+    (0, (1, 1)),
+    (0, (6, 1)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (4, 3)),
+)
+MARKERS = "osD^vP*Xh<>dp8"
+GREY = "#555555"
+DPI = 150
+SETTINGS: Any = {
+    "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 8,
+    "xtick.labelsize": 8, "ytick.labelsize": 8, "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+    "svg.fonttype": "none", "svg.hashsalt": "sidestep",
+}  # fmt: skip
+
+
+class Style(NamedTuple):
+    """How a policy is drawn."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+class Panel(NamedTuple):
+    """One world of a picture."""
+
+    title: str
+    series: Sequence[Series]
+
+
+class Drawing(NamedTuple):
+    """What to draw; small, and fit to be sent to another process."""
+
+    name: str  # of the file, without its suffix
+    kind: str  # key of KINDS
+    panels: list[Panel]
+    styles: dict[str, Style]
+    laws: tuple[Line, ...] = ()
+
+
+class Rendered(NamedTuple):
+    """A picture as the bytes of two files."""
+
+    name: str
+    png: bytes
+    svg: bytes
+
+
+def styles_of(groups: Sequence[Sequence[str]]) -> dict[str, Style]:
+    """A style for every policy; those of one group (an experiment) share no colour if they can."""
+    chosen: dict[str, int] = {}
+    for entry in dict.fromkeys(entry for group in groups for entry in group):
+        rivals = [chosen.get(other) for group in groups if entry in group for other in group]
+        chosen[entry] = min(range(len(COLOURS)), key=rivals.count)
+    return {
+        entry: Style(COLOURS[colour], LINES[colour % len(LINES)], MARKERS[k % len(MARKERS)])
+        for k, (entry, colour) in enumerate(chosen.items())
+    }
+
+
+def png_of(figure: Figure) -> bytes:
+    """The picture at 150 dots an inch with a palette of its own."""
+    figure.set_dpi(DPI)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    figure.set_layout_engine("none")  # everything has its place now, in the SVG as well
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+    file = io.BytesIO()
+    image.quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        file, "PNG", dpi=(DPI, DPI)
+    )
+    return file.getvalue()
+
+
+def svg_of(figure: Figure) -> bytes:
+    """The picture as lines and text; the same bytes every time."""
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()
+
+
+def _sheet(count: int, height: float, below: float) -> tuple[Figure, list[Axes]]:
+    """Axes for the panels, at most two beside each other, and room below for a legend; inches."""
+    columns = min(count, 2)
+    rows = math.ceil(count / columns)
+    wide, tall = columns * (4.8 if count == 1 else 3.8), rows * (height + 0.8) + below
+    figure = Figure(figsize=(wide, tall), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
+
+
+def lines_sheet(
+    drawing: Drawing, words: Callable[[Series, str], str], ylabel: str
+) -> tuple[Figure, list[Axes]]:
+    """A sheet with a legend below that names every policy and law once, a line each."""
+    labels = {entry: words(*named) for entry, named in _names(drawing.panels).items()}
+    order = [entry for entry in drawing.styles if entry in labels]
+    texts = [textwrap.fill(labels[entry], 66, subsequent_indent="  ") for entry in order]
+    texts += [law.label for law in drawing.laws]
+    lines = sum(text.count("\n") + 1 for text in texts)
+    figure, axes = _sheet(len(drawing.panels), 2.35, 0.15 * lines + 0.1)
+    handles = [axes[0].plot([], [], **look_of(drawing.styles[entry]))[0] for entry in order]
+    handles += [axes[0].plot([], [], **law_look_of(k))[0] for k in range(len(drawing.laws))]
+    _legend(figure, handles, texts, handlelength=3.2)
+    for axis, panel in zip(axes, drawing.panels, strict=True):
+        axis.set_title(textwrap.fill(panel.title, 50))
+        axis.set_xlabel("horizon T" if drawing.kind == "pairs" else "round")
+        axis.set_ylabel(ylabel)
+        axis.grid(color="#dddddd", linewidth=0.5)
+    return figure, axes
+
+
+def _legend(figure: Figure, handles: Sequence[Any], texts: Sequence[str], **more: Any) -> None:
+    """Names below the panels, on the left."""
+    figure.legend(
+        handles, texts, loc="outside lower left", frameon=False, labelspacing=0.25, **more
+    )
+
+
+def _names(panels: Sequence[Panel]) -> dict[str, tuple[Series, str]]:
+    """Every policy and its name; a grid may be tuned otherwise in another panel."""
+    found: dict[str, tuple[Series, str]] = {}
+    for series in (series for panel in panels for series in panel.series):
+        first, name = found.setdefault(series.entry, (series, series.label))
+        if series.label != first.label:
+            name = f"{first.label.partition(' (')[0]} (tuned in every panel)"
+        found[series.entry] = first, name
+    return found
+
+
+def look_of(style: Style) -> dict[str, Any]:
+    """A style as the keywords of a plotted line."""
+    look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    return look | {"linewidth": 1.3, "markersize": 4, "markeredgewidth": 0.5}
+
+
+def law_look_of(k: int) -> dict[str, Any]:
+    """Laws are grey, and have no markers: nobody measured them."""
+    return {"color": GREY, "linestyle": LINES[k % len(LINES)], "linewidth": 1.0}
+
+
+def bars_sheet(drawing: Drawing, label: str) -> tuple[Figure, list[Axes]]:
+    """A sheet with a row for every policy, the first on top."""
+    longest = max(len(panel.series) for panel in drawing.panels)
+    figure, axes = _sheet(len(drawing.panels), 0.36 * longest + 0.1, 0.25)
+    for axis, panel in zip(axes, drawing.panels, strict=True):
+        axis.set_title(textwrap.fill(panel.title, 36))
+        _rows(axis, [textwrap.fill(series.label, 24) for series in panel.series], label)
+    return figure, axes
+
+
+def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
+    """One pair of axes with a row for every world, and a legend below that names every policy."""
+    names = {entry: name for entry, (_, name) in _names(drawing.panels).items()}
+    order = [entry for entry in drawing.styles if entry in names]
+    rows = len(drawing.panels)
+    tall = 0.36 * rows + 0.18 * math.ceil(len(order) / 2) + 0.8
+    figure = Figure(figsize=(7.6, tall), layout="constrained")
+    axis = figure.subplots()
+    _rows(axis, [textwrap.fill(panel.title, 36) for panel in drawing.panels], label)
+    axis.hlines(
+        np.arange(1, rows) - 0.5, 0, 1, "#dddddd", lw=0.5, transform=axis.get_yaxis_transform()
+    )
+    looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]
+    handles = [axis.plot([], [], **look)[0] for look in looks]
+    _legend(figure, handles, [names[entry] for entry in order], ncols=2)
+    return figure, axis
+
+
+def _rows(axis: Axes, names: Sequence[str], label: str) -> None:
+    """A row for every name, the first on top, and what is read off along them."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.tick_params(axis="y", length=0)
+    axis.set_xlabel(label)
+    axis.grid(axis="x", color="#dddddd", linewidth=0.5)
+
+
+def _short(value: float, _: object) -> str:
+    """A number as short as it gets: 1e6, not 1e+06."""
+    return f"{value:g}".replace("e+0", "e").replace("e-0", "e-")
+
+
+def log_axes(axes: Axes, nothing: str) -> None:
+    """Both axes logarithmic; where nothing drawn is above zero, `nothing` says so instead."""
+    if not all(math.isfinite(axis.get_minpos()) for axis in (axes.xaxis, axes.yaxis)):
+        axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", va="center")
+        return
+    log_axis(axes.xaxis)
+    log_axis(axes.yaxis)
+
+
+def log_axis(axis: XAxis | YAxis) -> None:
+    """A logarithmic axis with plain numbers, more of them where it is short."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    low, high = axis.get_view_interval()
+    short = high < 60 * low
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(_short))
+    axis.set_minor_locator(NullLocator())

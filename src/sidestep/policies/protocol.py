@@ -1,0 +1,59 @@
+"""Whether an object can play: the checks behind the protocol of base.py, for policies of anyone's."""
+
+import inspect
+from typing import Any
+
+from sidestep.core.actions import PLAYABLE
+from sidestep.core.checks import shown
+from sidestep.errors import InputError
+from sidestep.policies.base import PHASES, Decision
+
+NEEDED = ("problem", "init", "ask", "tell")
+
+
+def check_can_play(policy: object) -> None:
+    """Raise unless this is an object with the parts of a policy."""
+    if isinstance(policy, type):
+        name = policy.__name__
+        raise InputError(
+            f"policy must be an object such as {name}(instance.problem), got the class {name}"
+        )
+    missing = [part for part in NEEDED if not hasattr(policy, part)]
+    if missing:
+        raise InputError(
+            f"policy must have {', '.join(NEEDED)}, got {type(policy).__name__} without {missing[0]}"
+        )
+
+
+def check_plays(policy: Any, kind: type) -> None:
+    """Raise unless the policy plays action sets of this kind: its `plays`, by default every kind."""
+    plays = plays_of(policy)
+    if not issubclass(kind, plays):
+        words = " and ".join(played.__name__ for played in plays)
+        raise InputError(
+            f"actions must be what {type(policy).__name__} plays, {words}, got {kind.__name__}"
+        )
+
+
+def plays_of(policy: Any) -> tuple[type, ...]:
+    """The action sets that a policy, or its class, says it plays."""
+    return tuple(getattr(policy, "plays", PLAYABLE))
+
+
+def takes_pending(policy: Any) -> bool:
+    """Whether `ask` wants to know which queries wait for their answer."""
+    try:
+        inspect.signature(policy.ask).bind(None, None, None, pending=())
+    except TypeError:
+        return False
+    return True
+
+
+def check_decision(decision: object) -> Decision:
+    """What `ask` returned, or one sentence where it is no Decision."""
+    if not isinstance(decision, Decision):
+        raise InputError(f"ask must return a Decision, got {shown(decision)}")
+    if decision.phase not in PHASES:
+        words = ", ".join(map(repr, PHASES))
+        raise InputError(f"phase of a Decision must be one of {words}, got {decision.phase!r}")
+    return decision

@@ -1,0 +1,1 @@
+"""The live side: durable ask and tell, in the user's units. Start with study.py."""

@@ -1,0 +1,72 @@
+"""The results on record, as they count now: found by the number of a question or of an entry."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sidestep.errors import InputError, TicketNotFound
+from sidestep.studies.events import Event
+from sidestep.studies.factors import Setting
+from sidestep.studies.store import Log
+from sidestep.studies.values import shown
+
+
+class Answer(NamedTuple):
+    """A result as it counts now, and the entry that made it so."""
+
+    entry: int
+    row: int
+    ticket: int
+    outcome: str
+    value: float | None  # None: taken back
+    action: Setting
+    context: Mapping[str, Any] | None
+    latest: Event
+
+
+def find_answer(log: Log, place: tuple[int, int], outcome: str | None) -> Answer:
+    """The result of a question, or of an entry that brought results; an import has rows."""
+    number, row = place
+    event = entry_of(log, number)
+    if event.kind == "asked":
+        event = _one_of(log.about(number), number, outcome)
+    body = event.body
+    if event.kind == "imported":
+        if not 0 <= row < len(body["rows"]):
+            raise InputError(f"row must lie in 0..{len(body['rows']) - 1}, got {row}")
+        body = body["rows"][row]
+    ticket = event.ticket or event.seq
+    value, action, latest = body["value"], body["action"], event
+    for each in log.about(ticket):
+        if each.kind == "corrected" and (each.body["answer"], each.body["row"]) == (event.seq, row):
+            value, action, latest = each.body["is"], each.body["action"], each
+    return Answer(
+        event.seq, row, ticket, body["outcome"], value, action, body.get("context"), latest
+    )
+
+
+def _one_of(about: list[Event], number: int, outcome: str | None) -> Event:
+    """The answer that is meant, where a question may have several."""
+    answers = {event.outcome: event for event in about if event.kind == "answered"}
+    if not answers:
+        raise InputError(f"question {number} must have an answer to change, got none so far")
+    if outcome is None and len(answers) > 1:
+        names = ", ".join(str(name) for name in answers)
+        raise InputError(f"which result of question {number} must be said ({names}), got none")
+    if outcome is not None and outcome not in answers:
+        names = ", ".join(str(name) for name in answers)
+        raise InputError(f"question {number} must have a result of it ({names}), got {outcome!r}")
+    return answers[outcome] if outcome is not None else next(iter(answers.values()))
+
+
+def entry_of(log: Log, number: int) -> Event:
+    """The entry of that number, which may be a question or a result."""
+    found = log.events(number - 1, 1) if _is_number(number) else []
+    if not found or found[0].kind not in ("asked", "answered", "imported"):
+        raise TicketNotFound(
+            f"there is no question or result {shown(number)} in study {log.head.name!r}"
+        )
+    return found[0]
+
+
+def _is_number(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**53

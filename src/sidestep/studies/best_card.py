@@ -1,0 +1,203 @@
+"""What is said of today's recommendation: what it does, whether it is enough, what is not settled."""
+
+from collections.abc import Mapping
+
+from sidestep.studies.advice import Best, Contender, Effect, Narrowing
+from sidestep.studies.card import (
+    OPEN,
+    Card,
+    Cell,
+    Command,
+    Content,
+    Gauge,
+    Prose,
+    Section,
+    Table,
+    Verdict,
+)
+from sidestep.studies.cards import change_text
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import Plan
+from sidestep.studies.words import (
+    counted,
+    digits_of,
+    digits_of_loss,
+    listed,
+    number,
+    percent,
+    set_text,
+    with_unit,
+)
+
+CLOSE = 0.95  # a recommendation that is best with this probability has no rivals worth naming
+
+
+def best_card(plan: Plan, name: str, best: Best) -> Card:
+    """If you stopped today: the action, its effects against the limits, and whether to go on."""
+    if best.action is None:
+        return _nothing_yet(plan, name, best)
+    sections = [
+        Section("", _leading(plan, best)),
+        Section("", _side_effects(plan, best)),
+        Section("", tuple(_settled(plan, name, best)), spaced=True),
+    ]
+    called = (
+        set_text(plan.factors, best.action) if best.candidate is None else f"no. {best.candidate}"
+    )
+    return Card(
+        kind="best",
+        title=f"If you stopped today: {called}",
+        aside=counted(best.results, "result"),
+        sections=tuple(sections),
+        data=_data(name, best),
+    )
+
+
+def _nothing_yet(plan: Plan, name: str, best: Best) -> Card:
+    text = (
+        "There is nothing to recommend: no results yet. A first recommendation needs about "
+        f"{best.needed}."
+    )
+    ask = Command(f"sidestep study ask {name}")
+    return Card(
+        kind="best",
+        title="If you stopped today",
+        aside=counted(best.results, "result"),
+        sections=(Section("", (Prose(text), ask)),),
+        data=_data(name, best),
+    )
+
+
+def _data(name: str, best: Best) -> Mapping[str, object]:
+    return {
+        "study": name,
+        "action": best.action,
+        "candidate": best.candidate,
+        "effects": {each: effect._asdict() for each, effect in best.effects.items()},
+        "clean": None if best.clean is None else best.clean._asdict(),
+        "within": best.within,
+        "probability": best.probability,
+        "contenders": [contender._asdict() for contender in best.contenders],
+        "loss": None if best.loss is None else best.loss._asdict(),
+        "enough": best.enough,
+        "rounds_left": best.rounds_left,
+        "unsettled": [narrowing._asdict() for narrowing in best.unsettled],
+        "counts": best.counts,
+        "results": best.results,
+        "needed": best.needed,
+    }
+
+
+def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
+    """What to do, and what it does to the goal."""
+    words, lines = plan.words, []
+    if best.candidate is not None and best.action is not None:
+        lines.append(Prose(set_text(plan.factors, best.action)))
+    if best.results < best.needed:
+        lines.append(
+            Prose(
+                f"A first recommendation needs about {best.needed} results.",
+                lead="Not enough data yet.",
+            )
+        )
+    elif best.within is False:
+        lines.append(
+            Prose(
+                f"This one leads; not every {words.outcome} is settled.",
+                lead=f"No {words.candidate} is known to be within limits yet.",
+            )
+        )
+    text = effect_text(plan.target, best.effects[plan.target.name])
+    if best.clean is not None and best.results >= best.needed:
+        text += f" Of it, {_towards(plan.target, best.clean)} is clean."
+    lines.append(Prose(text))
+    return tuple(lines)
+
+
+def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
+    """Every protected outcome against its limits, with a picture."""
+    rows: list[tuple[Cell, ...]] = []
+    for outcome in plan.protected:
+        effect = best.effects[outcome.name]
+        change = change_text(outcome, effect[:3])
+        if effect.verdict is None:
+            rows.append((outcome.name, with_unit(change, outcome.unit)))
+        else:
+            picture = Gauge(*effect[:3], *outcome.limits)
+            rows.append((outcome.name, change, Verdict(effect.verdict), picture))
+    return (Table(tuple(rows)),) if rows else ()
+
+
+def effect_text(outcome: Outcome, effect: Effect) -> str:
+    """Systolic pressure falls by 16 mmHg (13 to 19)."""
+    sign, digits = (-1 if effect.estimate < 0 else 1), digits_of(outcome)
+    ends = sorted((sign * effect.low, sign * effect.high))
+    verb = "falls" if sign < 0 else "rises"
+    size = with_unit(number(abs(effect.estimate), digits), outcome.unit)
+    low, high = (number(end, digits) for end in ends)
+    name = outcome.name[0].upper() + outcome.name[1:]
+    return f"{name} {verb} by {size} ({low} to {high})."
+
+
+def _towards(outcome: Outcome, effect: Effect) -> str:
+    """A change counted towards the goal: 16 (12 to 20)."""
+    low, high = sorted((outcome.sign * effect.low, outcome.sign * effect.high))
+    ends = (outcome.sign * effect.estimate, low, high)
+    return "{} ({} to {})".format(*(number(end, digits_of(outcome)) for end in ends))
+
+
+def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
+    """Enough for the goal or not, what is not settled, and whether it matters which is best."""
+    content: list[Content] = []
+    if best.loss is not None:
+        content.append(_enough_text(plan, best))
+    for narrowing in best.unsettled[:1]:
+        content.append(_unsettled_text(plan, best, narrowing))
+        content.append(Command(f"sidestep study ask {name} --confirm '{narrowing.outcome}'"))
+    open_names = [each for each, effect in best.effects.items() if effect.verdict == OPEN]
+    if open_names and not best.unsettled:
+        content.append(Prose(f"{listed(open_names)}.", lead="Not settled:"))
+    if best.probability is not None and best.results >= best.needed:
+        content.append(_contest_text(plan, best))
+    return content
+
+
+def _enough_text(plan: Plan, best: Best) -> Prose:
+    """What stopping now gives up, against what matters."""
+    target, words = plan.target, plan.words
+    digits = digits_of_loss(target)
+    mean, high = (number(value, digits) for value in best.loss or (0.0, 0.0))
+    less = with_unit(mean, target.unit)
+    text = f"stopping now gives up {less} on average, 19 times in 20 less than {high}."
+    if target.matters is None:
+        return Prose(text[0].upper() + text[1:])
+    text += f" You said {number(target.matters, digits)} matters"
+    if best.enough:
+        return Prose(f"{text}.", lead="Enough for the goal:")
+    if best.rounds_left is not None:
+        low, high_rounds = best.rounds_left
+        text += f": roughly {low} to {high_rounds} more {words.round}s"
+    return Prose(f"{text}.", lead="Not yet for the goal:")
+
+
+def _unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
+    outcome = plan.outcome(narrowing.outcome)
+    so_far = counted(best.counts.get(outcome.name, 0), "result")
+    width = with_unit(number(narrowing.width, digits_of(outcome)), outcome.unit)
+    text = f"{so_far} so far; {narrowing.results} here would narrow it to ±{width}."
+    return Prose(text, lead=f"Not for {outcome.name}:")
+
+
+def _contest_text(plan: Plan, best: Best) -> Prose:
+    """Which is best: settled, open, or open and hardly of consequence."""
+    words = plan.words
+    if best.probability is not None and best.probability >= CLOSE:
+        return Prose(f"It is the best {words.candidate} with {percent(best.probability)}.")
+    shares = ", ".join(_share_text(contender) for contender in best.contenders)
+    hardly = ", and hardly matters" if best.enough else ""
+    return Prose(f"Which {words.candidate} is best is open{hardly}: {shares}.")
+
+
+def _share_text(contender: Contender) -> str:
+    called = f"no. {contender.candidate}" if contender.candidate is not None else "this one"
+    return f"{called} {percent(contender.probability)}"

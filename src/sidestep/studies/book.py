@@ -1,0 +1,192 @@
+"""The fold of a record: which questions are open, and which results count, as what.
+
+    asked       a question is open until it is answered or withdrawn
+    answered    a result counts, at what was really done
+    corrected   it counts with another value, in the place where it stood; or no longer
+    withdrawn   the question is closed, and nothing is learned from it
+    imported    results from before count, row by row
+
+The fold needs no policy and no arithmetic. A book can begin at a snapshot: then it lists only the results
+that came after it, and a change of an earlier one makes it stale.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from sidestep.studies.events import Event, written
+from sidestep.studies.factors import Setting
+
+
+class Result(NamedTuple):
+    """A result that counts."""
+
+    entry: int  # seq of the event that brought it
+    row: int  # of an import; else 0
+    outcome: str
+    value: float
+    setting: Setting  # what was really done
+    context: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An ask, as it was recorded."""
+
+    id: int
+    body: Mapping[str, Any]
+    actor: str
+    at: str  # UTC
+    waiting: tuple[str, ...]  # outcomes that are still to come
+
+    @property
+    def panel(self) -> tuple[str, ...]:
+        """The outcomes that were asked for."""
+        return tuple(self.body["measure"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The question as a snapshot keeps it."""
+        return {
+            "id": self.id,
+            "body": self.body,
+            "actor": self.actor,
+            "at": self.at,
+            "waiting": list(self.waiting),
+        }
+
+
+def question_of(event: Event) -> Question:
+    """The question that an `asked` event put."""
+    waiting = tuple(event.body["measure"])
+    return Question(event.seq, event.body, event.actor, written(event.at), waiting)
+
+
+@dataclass(slots=True)
+class Book:
+    """A study as its events 1..seq leave it."""
+
+    seq: int = 0
+    hash: str = ""
+    since: int = 0  # results up to here are in the snapshot that the book began with
+    kept: int = 0  # seq of the latest snapshot
+    rounds: int = 0
+    counts: Counter[str] = field(default_factory=Counter)  # results per outcome
+    open: dict[int, Question] = field(default_factory=dict)
+    last: Setting | None = None  # what was done last, as far as is known
+    results: dict[tuple[int, int], Result] = field(default_factory=dict)  # those after `since`
+    revision: int = 0  # how often a result that counted was changed
+    stale: bool = False  # one before `since` was: begin again
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Fold further events, in order."""
+        for event in events:
+            handler = _HANDLERS.get(event.kind)
+            if handler is not None:
+                handler(self, event)
+            self.seq, self.hash = event.seq, event.hash
+
+    def open_of(self, actor: str) -> Question | None:
+        """The oldest open question of a person."""
+        mine = (question for question in self.open.values() if question.actor == actor)
+        return next(mine, None)
+
+    @property
+    def n_results(self) -> int:
+        """How many results count."""
+        return self.counts.total()
+
+    def to_json(self) -> dict[str, Any]:
+        """What a snapshot keeps: all but the results, which the policy's state holds."""
+        return {
+            "rounds": self.rounds,
+            "counts": dict(self.counts),
+            "open": [question.to_json() for question in self.open.values()],
+            "last": self.last,
+        }
+
+    def _asked(self, event: Event) -> None:
+        self.rounds += 1
+        self.open[event.seq] = question_of(event)
+        self.last = event.body["action"]
+
+    def _answered(self, event: Event) -> None:
+        body = event.body
+        question = self.open.get(event.ticket or 0)
+        setting = body["action"]
+        if body.get("given"):
+            self.last = setting
+        result = Result(event.seq, 0, body["outcome"], body["value"], setting, body.get("context"))
+        self._add(result)
+        if question is not None:
+            self._settle(question, body["outcome"])
+
+    def _settle(self, question: Question, outcome: str) -> None:
+        """Another outcome than the one that was asked for answers a question too, but not a panel."""
+        waiting = tuple(name for name in question.waiting if name != outcome)
+        if not waiting or len(question.panel) == 1:
+            del self.open[question.id]
+        else:
+            self.open[question.id] = replace(question, waiting=waiting)
+
+    def _corrected(self, event: Event) -> None:
+        body = event.body
+        place = (body["answer"], body.get("row", 0))
+        self.revision += 1
+        if place[0] <= self.since:
+            self.stale = True
+            return
+        if body["is"] is None:
+            self.counts[body["outcome"]] -= 1
+            del self.results[place]
+        else:
+            known = Result(*place, body["outcome"], body["is"], body["action"], body.get("context"))
+            self.counts[body["outcome"]] += place not in self.results
+            self.results[place] = known
+
+    def _withdrawn(self, event: Event) -> None:
+        self.open.pop(event.ticket or 0, None)
+
+    def _imported(self, event: Event) -> None:
+        for row, each in enumerate(event.body["rows"]):
+            self._add(
+                Result(
+                    event.seq,
+                    row,
+                    each["outcome"],
+                    each["value"],
+                    each["action"],
+                    each.get("context"),
+                )
+            )
+
+    def _add(self, result: Result) -> None:
+        self.results[result.entry, result.row] = result
+        self.counts[result.outcome] += 1
+
+
+_HANDLERS = {
+    "asked": Book._asked,
+    "answered": Book._answered,
+    "corrected": Book._corrected,
+    "withdrawn": Book._withdrawn,
+    "imported": Book._imported,
+}
+
+
+def book_from_json(kept: Mapping[str, Any], seq: int, event_hash: str) -> Book:
+    """The book that a snapshot at `seq` keeps."""
+    opened = [
+        Question(each["id"], each["body"], each["actor"], each["at"], tuple(each["waiting"]))
+        for each in kept["open"]
+    ]
+    return Book(
+        seq=seq,
+        hash=event_hash,
+        since=seq,
+        kept=seq,
+        rounds=kept["rounds"],
+        counts=Counter(kept["counts"]),
+        open={question.id: question for question in opened},
+        last=kept["last"],
+    )

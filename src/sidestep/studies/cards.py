@@ -1,0 +1,233 @@
+"""What is said when a question is put and when a result is recorded, from the record alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sidestep.studies.book import Question
+from sidestep.studies.card import Card, Cell, Command, Prose, Section, Table, verdict_of
+from sidestep.studies.events import Event, written
+from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import CLEAN, Plan
+from sidestep.studies.recording import Written
+from sidestep.studies.request import CONFIRM
+from sidestep.studies.words import (
+    counted,
+    digits_of,
+    digits_of_loss,
+    limit_text,
+    local_time,
+    number,
+    percent,
+    plain,
+    short,
+    signed,
+    with_unit,
+)
+
+HARDLY = 0.5  # of what matters: a price below it is none
+
+
+def ask_card(plan: Plan, name: str, question: Question) -> Card:
+    """The question: what to do, what to measure, why, what it costs, what to expect, what it may move."""
+    words, body = plan.words, question.body
+    sections = [
+        Section(words.verb.capitalize(), (_setting_table(plan, body["action"], body.get("last")),)),
+        Section("Measure", (Prose(_measure_text(plan, question.panel)),)),
+    ]
+    if why := why_text(plan, body):
+        sections.append(Section("Why", (Prose(why),), spaced=True))
+    if body.get("expected"):
+        expected = tuple(Prose(_expect_text(plan, each, body)) for each in body["expected"])
+        sections.append(Section("Expect", expected))
+    sections.append(Section("May move", (effects_table(plan, body["effects"]),)))
+    sections.append(Section("", (Prose(_fence(plan)),)))
+    sections.append(Section("Then", (_then(plan, name, question),)))
+    return Card(
+        kind="ask",
+        title=f"{words.round.capitalize()} {body['round']}",
+        aside=f"question {question.id}, asked {local_time(question.at)}",
+        sections=tuple(sections),
+        data={"ticket": question.id, "study": name, **body},
+    )
+
+
+def _setting_table(plan: Plan, setting: Setting, last: Setting | None) -> Table:
+    rows = []
+    for factor in plan.factors:
+        value = setting[factor.name]
+        before = None if last is None else last[factor.name]
+        change = _change_text(plan, factor, value, before)
+        rows.append((factor.name, plain(value), factor.unit, change))
+    return Table(tuple(rows))
+
+
+def _change_text(plan: Plan, factor: Factor, value: Value, before: Value | None) -> str:
+    if before is None:
+        return ""
+    if value == before:
+        return f"as last {plan.words.round}"
+    if isinstance(value, str) or isinstance(before, str):
+        return f"before: {plain(before)}"
+    return f"{'up' if value > before else 'down'} from {plain(before)}"
+
+
+def _measure_text(plan: Plan, panel: tuple[str, ...]) -> str:
+    named = [f"{name} ({unit})" if (unit := plan.outcome(name).unit) else name for name in panel]
+    return f"{named[0]}, and only that" if len(named) == 1 else ", ".join(named)
+
+
+def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """Why this: what contends, what would tell them apart, and what asking costs."""
+    if not body["results"]:
+        return (
+            "Nothing is known yet. The first questions look in every direction; expect side "
+            "effects both ways."
+        )
+    sentences = [_reason(plan, body), _price_text(plan, body)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _reason(plan: Plan, body: Mapping[str, Any]) -> str:
+    words, measured = plan.words, body["measure"][0]
+    shares, rival = body.get("shares") or {}, body.get("rival")
+    if body["purpose"] == CONFIRM:
+        return (
+            f"This is what would be recommended today. Of the protected {words.outcomes} "
+            f"{measured} is the least settled; this result narrows it."
+        )
+    if body["phase"] == "explore":
+        text = (
+            f"This {words.candidate} is not expected to be the best. Neither of the two that contend can "
+            "show what separates them; this one can."
+        )
+        return text + _doubt_text(" It should remove about", shares, measured, ".")
+    if rival is None:
+        return f"What is known least for the decision is {measured}." if shares else ""
+    return (
+        f"Two {words.candidates} contend: this one and {_named(plan, rival)}. What tells them "
+        f"apart best is what they do to {measured}"
+        + _doubt_text(": this one result should remove about", shares, measured, "")
+        + "."
+    )
+
+
+def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, end: str) -> str:
+    if measured not in shares:
+        return ""
+    others = sorted(
+        (item for item in shares.items() if item[0] != measured), key=lambda item: -item[1]
+    )
+    beside = ", ".join(f"{name} {percent(share)}" for name, share in others)
+    beside = f" ({beside})" if beside else ""
+    return f"{begin} {percent(shares[measured])} of that doubt{beside}{end}"
+
+
+def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
+    """A candidate in a sentence: no. 167 (40 · 7.5 · 25)."""
+    setting = short(plan.factors, candidate["action"])
+    return (
+        setting if candidate["candidate"] is None else f"no. {candidate['candidate']} ({setting})"
+    )
+
+
+def _price_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """What this round gives up against today's best."""
+    price, best, target = body.get("price"), body.get("best"), plan.target
+    if price is None or best is None:
+        return ""
+    if best["action"] == body["action"]:
+        return "It is today's best."
+    less = with_unit(number(price, digits_of_loss(target)), target.unit)
+    named, now = _named(plan, best), f"this {plan.words.round}"
+    if price <= HARDLY * (target.matters or target.half / 20):
+        return f"It should do about as well as today's best, {named}: {less} less {now}."
+    return f"Asking has a price: about {less} less {now} than today's best, {named}."
+
+
+def _expect_text(plan: Plan, name: str, body: Mapping[str, Any]) -> str:
+    digits = max(digits_of(plan.outcome(name)), 1) if digits_of(plan.outcome(name)) else 0
+    estimate, low, high = (number(end, digits) for end in body["expected"][name])
+    return f"{name} about {estimate}; 19 times in 20 between {low} and {high}"
+
+
+def effects_table(plan: Plan, effects: Mapping[str, Any]) -> Table:
+    """The expected change of every outcome, with its interval, against its limits."""
+    rows: list[tuple[Cell, ...]] = []
+    for outcome in plan.outcomes:
+        estimate, low, high = effects[outcome.name][:3]
+        change = change_text(outcome, (estimate, low, high))
+        if outcome is plan.target:
+            rows.append((outcome.name, with_unit(change, outcome.unit), "the goal"))
+        elif outcome.tolerance is None:
+            rows.append((outcome.name, with_unit(change, outcome.unit), ""))
+        else:
+            verdict = verdict_of(low, high, outcome.limits)
+            rows.append((outcome.name, change, verdict, f"limit {limit_text(outcome)}"))
+    return Table(tuple(rows))
+
+
+def change_text(outcome: Outcome, ends: tuple[float, float, float]) -> str:
+    """A change with its interval: −15 (−21 to −10)."""
+    estimate, low, high = (signed(end, digits_of(outcome)) for end in ends)
+    return f"{estimate} ({low} to {high})"
+
+
+def _fence(plan: Plan) -> str:
+    words = plan.words
+    aim = "Protection is part of the goal, not a fence"
+    if plan.aim == CLEAN:
+        aim += " (the aim is the clean effect, what runs through nothing protected)"
+    return f"{aim}: this {words.round} may move a protected {words.outcome}. You decide."
+
+
+def _then(plan: Plan, name: str, question: Question) -> Command:
+    values = " ".join(f"{each}=VALUE" for each in question.panel)
+    values = values if len(question.panel) > 1 else "VALUE"
+    factor = plan.factors[0].name
+    return Command(
+        f"sidestep study tell {name} {question.id} {values}",
+        f"(--given {factor}=... if something else was {plan.words.done})",
+    )
+
+
+def told_card(plan: Plan, name: str, done: Written) -> Card:
+    """What was saved, as which entry; or that it was on record already."""
+    lines = []
+    for event in done.events:
+        when = f"at {local_time(written(event.at))} by {event.actor}"
+        saved = (
+            f"It was on record already, as entry {event.seq}"
+            if done.repeated
+            else f"Saved as entry {event.seq}"
+        )
+        lines.append(Prose(f"{saved} {when}.", lead=_told_text(plan, event)))
+    hint = "If it is wrong, you can correct it later with a reason."
+    data = [
+        {"entry": event.seq, "ticket": event.ticket, "kind": event.kind, **event.body}
+        for event in done.events
+    ]
+    return Card(
+        kind="tell",
+        title="Nothing changed" if done.repeated else "Saved",
+        sections=(Section("", (*lines, Prose(hint))),),
+        data={"study": name, "repeated": done.repeated, "entries": data},
+    )
+
+
+def _told_text(plan: Plan, event: Event) -> str:
+    """What an entry says, in a few words."""
+    body = event.body
+    if event.kind == "imported":
+        return f"Imported: {counted(len(body['rows']), 'result')}."
+    if event.kind == "closed":
+        return "The study is closed; results may still be told."
+    if event.kind == "withdrawn":
+        return f"Withdrawn: question {event.ticket} ({', '.join(body['outcomes'])})."
+    unit = plan.outcome(body["outcome"]).unit
+    if event.kind == "answered":
+        return f"Recorded: {body['outcome']} {with_unit(plain(body['value']), unit)}."
+    was = "nothing" if body["was"] is None else plain(body["was"])
+    if body["is"] is None:
+        return f"Taken back: {body['outcome']} {with_unit(was, unit)}."
+    return f"Corrected: {body['outcome']} {was} is now {with_unit(plain(body['is']), unit)}."

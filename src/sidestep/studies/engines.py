@@ -1,0 +1,150 @@
+"""Connections: how a storage is named, and how a database is set up so that saved means saved."""
+
+import os
+import sqlite3
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import URL, Engine
+from sqlalchemy.exc import ArgumentError
+
+from sidestep.errors import DurabilityWarning, InputError
+
+PATIENCE = 20.0  # seconds to wait for a lock, or for a server to come back
+STALLED = 60  # seconds until PostgreSQL takes the lock from a client that sleeps on it
+
+_ABANDONED: list[Any] = []
+_LEFT_ON = ("fsync", "synchronous_commit", "full_page_writes")
+
+
+def url_of(storage: str | Path, *, create: bool) -> URL:
+    """The address behind a path or a URL; refuses what cannot be one, before anything is touched."""
+    if isinstance(storage, Path) or "://" not in storage:
+        return _file_url(Path(storage), create=create)
+    try:
+        url = sa.make_url(storage)
+    except (ArgumentError, ValueError):  # a port that is no number
+        raise _bad_url(storage) from None
+    if url.drivername.partition("+")[0] == "sqlite":
+        return _sqlite_url(url, create=create)
+    if url.drivername.partition("+")[0] in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise _bad_url(storage)
+
+
+def place_of(url: URL) -> str:
+    """A storage as a person calls it, without its password."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
+def engine_of(url: URL, *, patience: float = PATIENCE) -> Engine:
+    """An engine whose connections are durable and whose waits are ours."""
+    if url.get_backend_name() == "sqlite":
+        engine = sa.create_engine(url, connect_args={"timeout": 0, "check_same_thread": False})
+        sa.event.listen(engine, "connect", _prepare_sqlite)
+    else:
+        _check_driver()
+        engine = sa.create_engine(
+            url,
+            isolation_level="READ COMMITTED",  # after a wait for the row it must see the newest
+            connect_args={"application_name": "sidestep", "connect_timeout": 10},
+        )
+        sa.event.listen(engine, "connect", _prepare_postgresql(patience))
+    _drop_in_children(engine)
+    return engine
+
+
+def warn_if_forgetful(connection: sa.Connection, where: str) -> None:
+    """Say so where PostgreSQL may lose what it has acknowledged."""
+    off = settings_off(connection)
+    if off:
+        warnings.warn(
+            f"{where} has {' and '.join(off)} off: after a crash it may have forgotten entries that"
+            " it said were saved",
+            DurabilityWarning,
+            stacklevel=4,
+        )
+
+
+def settings_off(connection: sa.Connection) -> list[str]:
+    """The settings of PostgreSQL that durability rests on and that are off."""
+    row = connection.execute(
+        sa.text("SELECT " + ", ".join(f"current_setting('{name}')" for name in _LEFT_ON))
+    ).one()
+    return [name for name, value in zip(_LEFT_ON, row, strict=True) if value == "off"]
+
+
+def _file_url(path: Path, *, create: bool) -> URL:
+    path = path.expanduser().absolute()
+    if path.is_dir():
+        raise InputError(f"storage must be a file, got the folder {path}")
+    if not path.parent.is_dir():
+        raise InputError(f"storage must lie in a folder that exists, got {path}")
+    if not create and not path.exists():
+        raise InputError(f"storage must be a file that exists, got {path}")
+    return URL.create("sqlite+pysqlite", database=str(path))
+
+
+def _sqlite_url(url: URL, *, create: bool) -> URL:
+    if not url.database or url.database == ":memory:":
+        raise InputError(f"storage must name a file (memory: is the store in memory), got {url}")
+    if url.query or url.database.startswith("file:"):
+        raise InputError(f"storage must be sqlite:/// and a plain path, got {url}")
+    return _file_url(Path(url.database), create=create)
+
+
+def _bad_url(storage: str) -> InputError:
+    scheme = storage.partition("://")[0]
+    return InputError(
+        "storage must be a path, sqlite:///..., postgresql://user@host/database or memory:,"
+        f" got an address that begins with {scheme}://"
+    )
+
+
+def _check_driver() -> None:
+    try:
+        import psycopg  # noqa: F401, PLC0415
+    except ImportError:
+        raise InputError(
+            "storage on PostgreSQL needs its driver (pip install 'sidestep[postgres]'), got none"
+        ) from None
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # BEGIN is ours: with Python's a check and a write can race
+    for pragma in (
+        "busy_timeout = 0",  # its naps of up to 100 ms starve a waiter; ours are short
+        "synchronous = FULL",  # a commit that returned is on the disk
+        "fullfsync = ON",  # ... on a Mac too
+        "foreign_keys = ON",
+        "trusted_schema = OFF",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _prepare_postgresql(patience: float) -> Any:
+    def prepare(connection: Any, _: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = {int(patience * 1000)}")
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {STALLED * 1000}")
+        connection.commit()
+
+    return prepare
+
+
+def _drop_in_children(engine: Engine) -> None:
+    """A forked child must not speak through its parent's connections."""
+    kept = weakref.ref(engine)
+
+    def forget() -> None:
+        alive = kept()
+        if alive is not None:
+            _ABANDONED.append(alive.pool)  # even closing them here would disturb the parent
+            alive.dispose(close=False)
+
+    os.register_at_fork(after_in_child=forget)

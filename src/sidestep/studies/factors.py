@@ -1,0 +1,212 @@
+"""What is set in a round, in its own unit, and where it lies on the common scale (units.py)."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from sidestep.errors import InputError
+from sidestep.studies.values import (
+    checked_name,
+    checked_number,
+    checked_positive,
+    checked_text,
+    checked_word,
+    exact,
+    kept,
+    read_number,
+    shown,
+    standard,
+)
+
+Value: TypeAlias = float | str  # of a factor: a number, or a word
+Setting: TypeAlias = dict[str, Value]  # a value for every factor
+NEAR = Decimal("1e-6")  # of a step: a value this close to one is on it
+MOST_STEPS = 10_000
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Something that is set in a round: a range with or without steps, or a list of levels.
+
+    name       as it stands on the card
+    low, high  the range; may be left out where there are levels
+    unit       as it stands behind a number
+    step       values are low, low + step, ...; None: any value of the range
+    levels     the values there are, numbers or words (a category)
+    baseline   where effects are counted from; None: the low end, or the first level
+    """
+
+    name: str
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    step: float | None = None
+    levels: Sequence[Value] | None = None
+    baseline: Value | None = None
+
+    def __post_init__(self) -> None:
+        checked_name("the name of a factor", self.name)
+        checked_text(f"the unit of {self.name}", self.unit)
+        if self.levels is not None:
+            self._take_levels(self.levels)
+        else:
+            self._take_range()
+        start = self.grid[0] if self.grid else self.low
+        given = start if self.baseline is None else self.baseline
+        baseline = self.checked(given, on_steps=False, what=f"the baseline of {self.name}")
+        object.__setattr__(self, "baseline", baseline)
+
+    def _take_levels(self, levels: Sequence[Value]) -> None:
+        if self.step is not None:
+            raise InputError(f"{self.name} must have a step or levels, got both")
+        if isinstance(levels, str) or len(tuple(levels)) < 2:
+            raise InputError(f"{self.name} must have two levels or more, got {shown(levels)}")
+        words = all(isinstance(level, str) for level in levels)
+        kept: tuple[Value, ...] = tuple(
+            checked_name(f"a level of {self.name}", level)
+            if words
+            else checked_number(f"a level of {self.name}", level)
+            for level in levels
+        )
+        if len(set(kept)) < len(kept):
+            raise InputError(f"{self.name} must have levels that differ, got {shown(levels)}")
+        object.__setattr__(self, "levels", kept)
+        ends = (None, None) if words else (min(kept), max(kept))
+        for side, end in zip(("low", "high"), ends, strict=True):
+            given = getattr(self, side)
+            if given is not None and given != end:
+                raise InputError(
+                    f"{side} of {self.name} must be left out or equal its levels' {end}, got {given!r}"
+                )
+            object.__setattr__(self, side, end)
+
+    def _take_range(self) -> None:
+        for side in ("low", "high"):
+            end = checked_number(f"{side} of {self.name}", getattr(self, side))
+            object.__setattr__(self, side, end)
+        if self.low >= self.high:  # type: ignore[operator]
+            raise InputError(f"{self.name} must have low < high, got {self.low} and {self.high}")
+        if self.step is not None:
+            step = checked_positive(f"the step of {self.name}", self.step)
+            object.__setattr__(self, "step", step)
+            if not 1 <= self._steps_to(self._high) <= MOST_STEPS:
+                raise InputError(
+                    f"the step of {self.name} must go 1 to {MOST_STEPS} times into its range, "
+                    f"got {step:g}"
+                )
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the levels are words."""
+        return self.low is None
+
+    @cached_property
+    def grid(self) -> tuple[Value, ...]:
+        """The values there are, as a person writes them; empty where any value of the range may be."""
+        if self.levels is not None:
+            return tuple(self.levels)
+        if self.step is None:
+            return ()
+        low, step = exact(self._low), exact(self.step)
+        return tuple(float(low + k * step) for k in range(int(self._steps_to(self._high)) + 1))
+
+    @property
+    def width(self) -> int:
+        """How many coordinates a value takes: one, or one for every word but the baseline."""
+        return len(self.grid) - 1 if self.is_category else 1
+
+    def checked(self, value: object, *, on_steps: bool = True, what: str | None = None) -> Value:
+        """The value as it is recorded, or one sentence that says why it is none of this factor's."""
+        what = what or self.name
+        if self.is_category:
+            return checked_word(what, value, (str(level) for level in self.grid))
+        number = checked_number(what, value)
+        if self.levels is not None:
+            near = [level for level in self.grid if math.isclose(float(level), number, abs_tol=0)]
+            if not near:
+                raise InputError(f"{what} must be one of {self._listed()}, got {number:g}")
+            return near[0]
+        if not self._low <= number <= self._high:
+            raise InputError(
+                f"{what} must lie in {self._low:g} to {self._high:g}{self._behind}, got {number:g}"
+            )
+        return self._stepped(what, number) if self.step is not None and on_steps else number
+
+    def read(self, value: object, what: str | None = None) -> Value:
+        """The same of what a table holds, where a number may be text."""
+        if isinstance(value, str) and not self.is_category:
+            value = read_number(what or self.name, value)
+        return self.checked(value, what=what)
+
+    def coordinates(self, value: Value) -> tuple[float, ...]:
+        """Where a value lies on the common scale, the baseline at 0."""
+        if self.is_category:
+            others = [level for level in self.grid if level != self.baseline]
+            return tuple(float(level == value) for level in others)
+        if self.step is not None:  # in steps: the same numbers in every unit
+            half = self._steps_to(self._high) / 2
+            return (standard((self._steps_to(float(value)) - self._steps_from_low) / half),)
+        half = (exact(self._high) - exact(self._low)) / 2
+        return (standard((exact(float(value)) - exact(float(self.baseline or 0))) / half),)
+
+    def nearest(self, coordinate: float) -> float:
+        """The value at a coordinate, in as many digits as a person can set."""
+        half = (self._high - self._low) / 2
+        value = float(self.baseline or 0) + coordinate * half
+        fine = 2 - math.floor(math.log10(self._high - self._low))
+        return min(max(round(value, fine), self._low), self._high) + 0.0
+
+    def _steps_to(self, value: float) -> Decimal:
+        """How many steps a value is above the low end; whole where it is on one."""
+        steps = (exact(value) - exact(self._low)) / exact(float(self.step or 1))
+        whole = steps.to_integral_value()
+        return whole if abs(steps - whole) <= NEAR else steps
+
+    @property
+    def _steps_from_low(self) -> Decimal:
+        return self._steps_to(float(self.baseline or 0))
+
+    def _stepped(self, what: str, number: float) -> float:
+        steps = self._steps_to(number)
+        if steps != steps.to_integral_value() or int(steps) >= len(self.grid):
+            raise InputError(
+                f"{what} must be {self._low:g} to {self._high:g}{self._behind} in steps of "
+                f"{self.step:g}, got {number:g}"
+            )
+        return float(self.grid[int(steps)])
+
+    def _listed(self) -> str:
+        return ", ".join(f"{level:g}" for level in self.grid) + self._behind
+
+    @property
+    def _behind(self) -> str:
+        return f" {self.unit}" if self.unit else ""
+
+    @property
+    def _low(self) -> float:
+        return float(self.low or 0)
+
+    @property
+    def _high(self) -> float:
+        return float(self.high or 0)
+
+    def to_config(self) -> dict[str, Any]:
+        """The factor as JSON; `Factor(**config)` gives it back."""
+        return kept(self)
+
+
+def setting_of(factors: Iterable[Factor], given: Mapping[str, object], what: str) -> Setting:
+    """A checked value for every factor, or one sentence that names the factor that is wrong."""
+    wanted = {factor.name: factor for factor in factors}
+    if not isinstance(given, Mapping):
+        raise InputError(f"{what} must be a value for every factor, got {shown(given)}")
+    for name in given:
+        if name not in wanted:
+            raise InputError(f"{what} must name factors of {', '.join(wanted)}, got {shown(name)}")
+    for name in wanted:
+        if name not in given:
+            raise InputError(f"{what} must have a value for every factor, got none for {name!r}")
+    return {name: factor.checked(given[name]) for name, factor in wanted.items()}

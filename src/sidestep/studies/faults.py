@@ -1,0 +1,126 @@
+"""What a database complains about, in a sentence that says what to do: translated in this one place."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from sidestep.errors import (
+    RecordError,
+    StorageBusy,
+    StorageError,
+    StorageFull,
+    StorageLost,
+)
+
+# SQLite's result codes by the start of their name; PostgreSQL's SQLSTATEs by their start.
+BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03", "40P01", "40001")
+FULL = ("SQLITE_FULL", "53100")
+READ_ONLY = ("SQLITE_READONLY", "25006", "42501", "SQLITE_PERM", "SQLITE_AUTH")
+DAMAGED = ("SQLITE_CORRUPT", "XX001", "XX002")
+FOREIGN = ("SQLITE_NOTADB",)
+CANNOT_OPEN = ("SQLITE_CANTOPEN",)
+COMING_BACK = (
+    "57P01",
+    "57P02",
+    "57P03",
+    "53300",
+    "08",
+    "25P03",
+    "25P04",
+)  # going, starting, crowded
+INPUT_OUTPUT = ("SQLITE_IOERR",)
+
+
+def code_of(error: BaseException) -> str:
+    """SQLite's name of the error or PostgreSQL's SQLSTATE; empty where neither spoke."""
+    cause = getattr(error, "orig", None) or error
+    return getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether somebody else holds what was wanted."""
+    return code_of(error).startswith(BUSY)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the server went away, or is not there yet."""
+    if not isinstance(error, DBAPIError):
+        return False
+    code = code_of(error)
+    if error.connection_invalidated or code.startswith(COMING_BACK):
+        return True
+    return not code and _of_psycopg(error) and not _hopeless(error)
+
+
+def translated(error: Exception, where: str) -> StorageError:
+    """The exception of ours that says what happened to this storage."""
+    code, said = code_of(error), _said(error)
+    if is_busy(error):
+        return StorageBusy(
+            f"{where} is locked by another program; nothing was saved; try again when it is done"
+        )
+    if code.startswith(FULL):
+        return StorageFull(
+            f"disk full: {where} has no room left; nothing was saved, what was saved before is safe"
+            " and can be read; make room and try again"
+        )
+    if is_away(error) or code.startswith(INPUT_OUTPUT):
+        return StorageLost(
+            f"the connection to {where} broke ({said}); whether the last entry was saved is not"
+            " known; trying again with the same key is safe"
+        )
+    if isinstance(error, IntegrityError):
+        return RecordError(f"{where} refused a change of its record: {said}")
+    return StorageError(_plainly(code, where, said))
+
+
+@contextmanager
+def sentences(where: str) -> Iterator[None]:
+    """Raise what the database says as one of ours."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise translated(error, where) from error
+
+
+def _plainly(code: str, where: str, said: str) -> str:
+    if code.startswith(READ_ONLY):
+        return (
+            f"{where} is read-only for this user; nothing was saved; it can still be read ({said})"
+        )
+    if code.startswith(DAMAGED):
+        return f"{where} is damaged ({said}); restore a backup; nothing was changed"
+    if code.startswith(FOREIGN):
+        return f"{where} is not a SQLite database, or is damaged; nothing was changed"
+    if code.startswith(CANNOT_OPEN):
+        return (
+            f"{where} cannot be opened; the file and its folder must exist and be writable for"
+            " this user, as SQLite keeps two more files beside it"
+        )
+    return f"{where} cannot be used: {said}"
+
+
+def _of_psycopg(error: DBAPIError) -> bool:
+    return type(error.orig).__module__.startswith("psycopg")
+
+
+def _hopeless(error: DBAPIError) -> bool:
+    """A connection that was refused for a reason that waiting does not change (it has no SQLSTATE)."""
+    said = str(error.orig)
+    return any(
+        sign in said
+        for sign in (
+            "authentication failed",
+            "does not exist",
+            "resolve host",
+            "no pg_hba",
+            "not support SSL",
+        )
+    )
+
+
+def _said(error: Exception) -> str:
+    """The first line of what the driver said."""
+    cause = getattr(error, "orig", None) or error
+    return str(cause).strip().partition("\n")[0]

@@ -1,0 +1,84 @@
+"""Results from before a study, from a table of anyone's: all of them or none, every wrong row named.
+
+wide    a column for every factor and one for every outcome that was measured; empty cells are skipped
+long    a column for every factor, and the columns `outcome` and `value`
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sidestep.errors import InputError
+from sidestep.studies.factors import Factor, Setting
+from sidestep.studies.frames import Columns, columns_of
+from sidestep.studies.plan import Plan
+from sidestep.studies.recording import checked_result
+from sidestep.studies.values import read_number
+
+MOST = 10_000  # results at once
+NAMED = 5  # wrong rows that are named
+
+Row = dict[str, Any]
+
+
+def rows_of(plan: Plan, table: Any) -> list[Row]:
+    """The results of a table, each with what was done; or one sentence that names the wrong rows."""
+    columns = columns_of(table, "results")
+    wanted = [*plan.factors, *plan.context]
+    for factor in wanted:
+        if factor.name not in columns:
+            raise InputError(
+                f"results must have a column for every factor, got none for {factor.name!r}"
+            )
+    measured = _measured(plan, columns)
+    found: list[Row] = []
+    wrong: list[str] = []
+    for number in range(len(columns[wanted[0].name])):
+        cells = {name: column[number] for name, column in columns.items()}
+        try:
+            found += _row(plan, cells, measured)
+        except InputError as error:
+            wrong.append(f"row {number}: {error}")
+    if wrong:
+        more = f"; and {len(wrong) - NAMED} more rows" if len(wrong) > NAMED else ""
+        raise InputError(
+            f"no result was recorded: every row must be right, got {'; '.join(wrong[:NAMED])}{more}"
+        )
+    if not 1 <= len(found) <= MOST:
+        raise InputError(f"results must be 1 to {MOST} at once, got {len(found)}")
+    return found
+
+
+def _measured(plan: Plan, columns: Columns) -> list[str]:
+    """Outcomes that have a column of their own; none in a long table."""
+    names = [outcome.name for outcome in plan.outcomes if outcome.name in columns]
+    if not names and not {"outcome", "value"} <= set(columns):
+        raise InputError(
+            "results must have a column for an outcome, or the columns outcome and value, got "
+            + ", ".join(columns)
+        )
+    return names
+
+
+def _row(plan: Plan, cells: Mapping[str, Any], measured: list[str]) -> list[Row]:
+    """The results of one row."""
+    action = _read(plan.factors, cells)
+    context = _read(plan.context, cells)
+    pairs = [(name, cells[name]) for name in measured] or [(cells["outcome"], cells["value"])]
+    rows = []
+    for name, cell in pairs:
+        if measured and _is_empty(cell):
+            continue
+        value = read_number(str(name), cell) if isinstance(cell, str) else cell
+        row: Row = {"outcome": name, "value": checked_result(plan, name, value), "action": action}
+        rows.append(row | ({"context": context} if context else {}))
+    return rows
+
+
+def _read(factors: tuple[Factor, ...], cells: Mapping[str, Any]) -> Setting:
+    return {factor.name: factor.read(cells[factor.name]) for factor in factors}
+
+
+def _is_empty(cell: Any) -> bool:
+    blank = isinstance(cell, str) and not cell.strip()
+    return cell is None or blank or (isinstance(cell, float) and math.isnan(cell))

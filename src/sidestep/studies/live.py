@@ -1,0 +1,88 @@
+"""A study as one process follows it: the book and the policy's state, brought up to the record.
+
+Both are caches. What they hold can be had again from the events; a snapshot in the store spares a new
+process the reading of all of them.
+"""
+
+import json
+from typing import TYPE_CHECKING
+
+from sidestep.studies.book import Book, book_from_json
+from sidestep.studies.events import CODE, Event, canonical, digest
+from sidestep.studies.plan import Plan
+from sidestep.studies.store import Log, Snapshot, Store
+
+if TYPE_CHECKING:
+    from sidestep.studies.mind import Mind
+
+EVERY = 100  # events from one snapshot to the next
+
+
+class Live:
+    """The caches of one study; not shared between threads."""
+
+    def __init__(self, store: Store, name: str, plan: Plan) -> None:
+        self._store, self._name, self._plan = store, name, plan
+        self._policy = digest(canonical([plan.to_config(), CODE]))
+        self._mind: Mind | None = None
+        self._state: str | None = None  # what the snapshot has of the policy
+        self.book = Book()
+        self._begin()
+
+    def follow(self, log: Log | None = None) -> Book:
+        """The book, with everything that is on record by now; a log shows the truth until its end."""
+        head = log.head if log else self._store.head(self._name)
+        if (head.seq, head.hash) == (self.book.seq, self.book.hash):
+            return self.book
+        events = self._tail(log)
+        if self.book.seq and (not events or events[0].prev_hash != self.book.hash):
+            self._begin()  # another record than the one that was followed: a backup was restored
+            events = self._tail(log)
+        self.book.take(events)
+        if self.book.stale:
+            self._begin()
+            self.book.take(self._tail(log))
+        if self.book.stale:
+            self._forget()
+            self.book.take(self._tail(log))
+        return self.book
+
+    def mind(self) -> "Mind":
+        """The policy's state after every result of the book; only here arithmetic is loaded."""
+        from sidestep.studies.mind import Mind  # noqa: PLC0415
+
+        if self._mind is None:
+            self._mind = Mind(self._plan, self._state)
+        self._mind.learn(self.book)
+        return self._mind
+
+    def took(self, event: Event) -> None:
+        """An event of our own was saved."""
+        self.book.take([event])
+        if self._mind is not None and self.book.seq - self.book.kept >= EVERY:
+            self._keep(self._mind)
+
+    def _keep(self, mind: "Mind") -> None:
+        """Leave a snapshot for the next process; that it may be refused is no harm."""
+        if not mind.knows(self.book):
+            return
+        self.book.kept = self.book.seq
+        kept = json.dumps({"book": self.book.to_json(), "state": mind.state.to_json()})
+        snapshot = Snapshot(self.book.seq, self.book.hash, self._policy, kept)
+        self._store.put_snapshot(self._name, snapshot)
+
+    def _tail(self, log: Log | None) -> list[Event]:
+        after = self.book.seq
+        return log.events(after) if log else self._store.events(self._name, after)
+
+    def _begin(self) -> None:
+        """From the latest snapshot, or from nothing."""
+        self._forget()
+        snapshot = self._store.snapshot(self._name, self._policy)
+        if snapshot is not None:
+            kept = json.loads(snapshot.state)
+            self.book = book_from_json(kept["book"], snapshot.seq, snapshot.hash)
+            self._state = kept["state"]
+
+    def _forget(self) -> None:
+        self.book, self._state, self._mind = Book(), None, None

@@ -1,0 +1,84 @@
+"""The policy of a study and what the results have taught it.
+
+Here, in deciding.py and in advising.py the live side meets the arithmetic; everything else reads the
+record. What is decided is a function of the plan, the results and (seed, seq), so that a study that was
+stopped and resumed goes on as if it never had been.
+"""
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from sidestep.core.actions import Actions
+from sidestep.core.arrays import FloatArray
+from sidestep.core.problem import Query
+from sidestep.policies.catalog import from_config
+from sidestep.policies.effects import effects_of
+from sidestep.studies.advice import Effect
+from sidestep.studies.book import Book, Result
+from sidestep.studies.card import verdict_of
+from sidestep.studies.factors import Value
+from sidestep.studies.plan import Plan
+from sidestep.studies.scale import Scale
+
+
+class Mind:
+    """What the results up to now have taught the policy of a study."""
+
+    def __init__(self, plan: Plan, state: str | None = None) -> None:
+        self.plan = plan
+        self.scale = Scale(plan)
+        self.dim = len(self.scale.vector(plan.baseline, _anywhere(plan)))
+        self.policy = from_config(plan.policy, self.scale.problem(self.dim), plan.knobs)
+        self._start = self.policy.init() if state is None else self.policy.state_from_json(state)
+        self._learned = (0, 0)  # revision of the book, and how many of its results
+        self.state = self._start
+
+    def learn(self, book: Book) -> None:
+        """Bring the state up to the book: on from where it is, or anew where a result was changed."""
+        revision, count = self._learned
+        if revision != book.revision:
+            self.state, count = self._start, 0
+        for result in islice(book.results.values(), count, None):
+            self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
+        self._learned = (book.revision, len(book.results))
+
+    def knows(self, book: Book) -> bool:
+        """Whether the state is that of the book."""
+        return self._learned == (book.revision, len(book.results))
+
+    def actions(self, context: Mapping[str, Value]) -> Actions:
+        """What may be asked in this context, as the policy sees it."""
+        return self.scale.actions(context)
+
+    def effects(self, vectors: FloatArray) -> dict[str, list[Effect]]:
+        """Effects of many actions on every outcome, in units."""
+        found = effects_of(self.policy, self.state, vectors)
+        low, high = found.estimate - found.half, found.estimate + found.half
+        return {
+            outcome.name: [
+                self.effect(index, ends)
+                for ends in zip(found.estimate[index], low[index], high[index], strict=True)
+            ]
+            for index, outcome in enumerate(self.plan.outcomes)
+        }
+
+    def effect(self, index: int, ends: Any) -> Effect:
+        """A change in its unit, with its verdict where it has limits."""
+        outcome = self.plan.outcomes[index]
+        estimate, low, high = self.scale.in_units(index, ends)
+        if outcome.tolerance is None:
+            return Effect(estimate, low, high)
+        return Effect(estimate, low, high, verdict_of(low, high, outcome.limits).word)
+
+    def _query(self, result: Result) -> Query:
+        action = self.scale.vector(result.setting, result.context or {})
+        return Query(action, self.plan.index(result.outcome))
+
+    def _feedback(self, result: Result) -> float:
+        return self.plan.outcome(result.outcome).scaled(result.value)
+
+
+def _anywhere(plan: Plan) -> dict[str, Value]:
+    """Some context, where there is one."""
+    return {factor.name: factor.baseline for factor in plan.context}  # type: ignore[misc]

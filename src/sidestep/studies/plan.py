@@ -1,0 +1,173 @@
+"""What was decided when a study was created: its factors, outcomes, candidates, aim, policy and seed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sidestep.errors import InputError
+from sidestep.studies.candidates import Candidates, candidates_of
+from sidestep.studies.factors import Factor, Setting
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.values import checked_text, checked_word, shown
+from sidestep.studies.words import VOCABULARIES, Vocabulary
+
+WITHIN, CLEAN = "within", "clean"
+VERSION = 1  # of the configuration as it is stored
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The set-up of a study, checked. It never changes; what was learned is in the record."""
+
+    factors: tuple[Factor, ...]
+    target: Outcome
+    protected: tuple[Outcome, ...]
+    candidates: Candidates
+    aim: str = WITHIN
+    rank: int | None = None  # of the side effects, under the aim "clean"
+    resolution: float | None = None  # smallest effect that matters there, in half-ranges
+    policy: str = "directed-thompson"
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    vocabulary: str = "experiment"
+    title: str = ""
+    model: str | None = None
+    context: tuple[Factor, ...] = ()
+
+    def __post_init__(self) -> None:
+        checked_word("aim", self.aim, (WITHIN, CLEAN))
+        checked_word("vocabulary", self.vocabulary, VOCABULARIES)
+        checked_text("title", self.title)
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
+            raise InputError(f"seed must be an integer >= 0, got {shown(self.seed)}")
+        self._check_kinds()
+        self._check_names()
+        self._check_aim()
+        if self.context and self.model is None:
+            raise InputError(
+                f"context needs a model formula that uses it, got {self.context[0].name!r} and none"
+            )
+        if self.model is not None and self.candidates.is_box:
+            raise InputError(
+                "a model formula needs candidates (steps, levels or a table), got the box of ranges"
+            )
+
+    def _check_kinds(self) -> None:
+        for what, things, kind in (
+            ("factors", self.factors, Factor),
+            ("context", self.context, Factor),
+            ("protected", self.protected, Outcome),
+            ("target", (self.target,), Outcome),
+        ):
+            for thing in things:
+                if not isinstance(thing, kind):
+                    raise InputError(f"{what} must be of {kind.__name__}, got {shown(thing)}")
+        if not self.factors:
+            raise InputError("factors must name at least one factor, got none")
+
+    def _check_names(self) -> None:
+        things: tuple[Factor | Outcome, ...] = (*self.factors, *self.context, *self.outcomes)
+        names = [thing.name for thing in things]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise InputError(
+                f"factors and outcomes must have different names, got {twice[0]!r} twice"
+            )
+        for outcome in self.protected:
+            if outcome.goal is not None:
+                raise InputError(
+                    f"{outcome.name} is protected and must have a tolerance, got a goal: "
+                    f"{outcome.goal!r}"
+                )
+
+    def _check_aim(self) -> None:
+        if self.target.tolerance is not None:
+            raise InputError(
+                f"{self.target.name} is the target and must have no tolerance, got one"
+            )
+        if self.aim == WITHIN:
+            for outcome in self.protected:
+                if outcome.tolerance is None:
+                    raise InputError(
+                        f"{outcome.name} is protected and must have a tolerance, a change from the "
+                        'baseline that does no harm, got none (or choose aim="clean")'
+                    )
+            if self.rank is not None or self.resolution is not None:
+                raise InputError('rank and resolution belong to aim="clean", got aim="within"')
+        elif self.protected and (self.rank is None) == (self.resolution is None):
+            raise InputError(
+                'aim="clean" must be told either the rank of the side effects or a resolution, got '
+                + ("neither" if self.rank is None else "both")
+            )
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The target, then every protected outcome."""
+        return (self.target, *self.protected)
+
+    @property
+    def words(self) -> Vocabulary:
+        """What things are called in this study."""
+        return VOCABULARIES[self.vocabulary]
+
+    @property
+    def baseline(self) -> Setting:
+        """Where effects are counted from."""
+        return {factor.name: factor.baseline for factor in self.factors}  # type: ignore[misc]
+
+    def index(self, name: object) -> int:
+        """Which outcome that is: 0 the target, 1.. the protected."""
+        names = [outcome.name for outcome in self.outcomes]
+        if name not in names:
+            raise InputError(f"an outcome must be one of {', '.join(names)}, got {shown(name)}")
+        return names.index(str(name))
+
+    def outcome(self, name: object) -> Outcome:
+        """The outcome of that name."""
+        return self.outcomes[self.index(name)]
+
+    def to_config(self) -> dict[str, Any]:
+        """The plan as JSON, without the rows of its candidates, which are kept once elsewhere."""
+        config: dict[str, Any] = {
+            "version": VERSION,
+            "factors": [factor.to_config() for factor in self.factors],
+            "target": self.target.to_config(),
+            "protected": [outcome.to_config() for outcome in self.protected],
+            "candidates": {"kind": self.candidates.kind, "count": len(self.candidates)},
+            "aim": self.aim,
+            "policy": self.policy,
+            "knobs": dict(self.knobs),
+            "seed": self.seed,
+            "vocabulary": self.vocabulary,
+            "title": self.title,
+            "context": [factor.to_config() for factor in self.context],
+        }
+        told = {"rank": self.rank, "resolution": self.resolution, "model": self.model}
+        return config | {name: value for name, value in told.items() if value is not None}
+
+
+def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | None) -> Plan:
+    """The plan that was stored, with the rows of its candidates where they came as a table."""
+    if config.get("version") != VERSION:
+        raise InputError(
+            f"this study must have a set-up of version {VERSION}, got {config.get('version')!r}: "
+            "a newer sidestep wrote it"
+        )
+    factors = tuple(Factor(**each) for each in config["factors"])
+    kept = ("aim", "rank", "resolution", "policy", "knobs", "seed", "vocabulary", "title", "model")
+    return Plan(
+        factors=factors,
+        target=Outcome(**config["target"]),
+        protected=tuple(Outcome(**each) for each in config["protected"]),
+        candidates=_stored(factors, config["candidates"]["kind"], rows),
+        context=tuple(Factor(**each) for each in config["context"]),
+        **{name: config[name] for name in kept if name in config},
+    )
+
+
+def _stored(
+    factors: tuple[Factor, ...], kind: str, rows: Sequence[Sequence[Any]] | None
+) -> Candidates:
+    if rows is None:
+        return candidates_of(factors, None)
+    return Candidates(factors, kind, tuple(tuple(row) for row in rows))

@@ -1,0 +1,107 @@
+"""What can be seen of a study; none of it changes anything."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sidestep.studies import recording
+from sidestep.studies.book import Question
+from sidestep.studies.card import Card
+from sidestep.studies.cards import ask_card
+from sidestep.studies.doubt import doubts_of
+from sidestep.studies.live import Live
+from sidestep.studies.overview import show_card
+from sidestep.studies.plan import Plan
+from sidestep.studies.record_card import verify_card
+from sidestep.studies.recording import Told
+from sidestep.studies.request import context_of
+from sidestep.studies.store import Events, Store
+from sidestep.studies.ticket import Ticket, ticket_of
+
+if TYPE_CHECKING:
+    from sidestep.studies.advice import Best, Explanation
+
+
+class Reading:
+    """A study as a reader has it."""
+
+    def __init__(self, store: Store, name: str, plan: Plan, actor: str) -> None:
+        self.name, self.plan, self.actor = name, plan, actor
+        self._store = store
+        self._live = Live(store, name, plan)
+
+    def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
+        """What the study would stand by today, whether that is enough, and what is not settled."""
+        from sidestep.studies.advising import advise  # noqa: PLC0415
+        from sidestep.studies.best_card import best_card  # noqa: PLC0415
+
+        book = self._live.follow()
+        best = advise(self._live.mind(), book, dict(context_of(self.plan, context)))
+        return replace(best, card=best_card(self.plan, self.name, best))
+
+    def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
+        """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
+        from sidestep.studies.advice import Explanation  # noqa: PLC0415
+        from sidestep.studies.advising import explain  # noqa: PLC0415
+        from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
+
+        book = self._live.follow()
+        here = dict(context_of(self.plan, context))
+        rows = tuple(explain(self._live.mind(), book, here))
+        return Explanation(rows, explain_card(self.plan, self.name, rows, top))
+
+    def doubt(
+        self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
+    ) -> str | None:
+        """What is odd about a result that has not been told yet; None where nothing is."""
+        number = ticket.id if isinstance(ticket, Ticket) else ticket
+        body: Mapping[str, Any] = {}
+        if number is not None:
+            about = self._store.about(self.name, number)
+            body = recording.check_asked(about, number, self.name)[0].body
+        results = recording.results_of(
+            self.plan, Told(value, measured), tuple(body.get("measure", ()))
+        )
+        outcomes = {outcome.name: outcome for outcome in self.plan.outcomes}
+        return doubts_of(outcomes, results, body.get("expected") or {})
+
+    def show(self) -> Card:
+        """What the study is and where it stands."""
+        book = self._live.follow()
+        return show_card(self.plan, self._store.head(self.name), book)
+
+    def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
+        """Whether the record is whole; with `asks`, whether every question would be put again.
+
+        known   a hash that was noted earlier: it must be in the chain
+        """
+        from sidestep.studies.record import verify  # noqa: PLC0415
+
+        verdict = verify(self._store, self.name, known=known)
+        if not asks or not verdict.holds:
+            return verify_card(verdict)
+        from sidestep.studies.replay import replayed  # noqa: PLC0415
+
+        return verify_card(verdict, replayed(self._store, self.name, self.plan))
+
+    def export(self, path: Any = None) -> Iterator[str]:
+        """The whole record as lines of JSON, its chain included; written to a file where one is named."""
+        from sidestep.studies.exchange import export_study  # noqa: PLC0415
+
+        lines = export_study(self._store, self.name)
+        if path is None:
+            return lines
+        kept = list(lines)
+        Path(path).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        return iter(kept)
+
+    def history(self, after: int = 0, limit: int | None = None) -> Events:
+        """The record, oldest first."""
+        return self._store.events(self.name, after, limit)
+
+    def _ticket(self, question: Question) -> Ticket:
+        return ticket_of(self.plan, question, ask_card(self.plan, self.name, question))
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r})"

@@ -1,0 +1,255 @@
+"""What people write into the record: results, corrections, withdrawals. No policy and no arithmetic."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
+from sidestep.studies.answers import Answer, entry_of, find_answer
+from sidestep.studies.events import Event, written
+from sidestep.studies.factors import Setting, setting_of
+from sidestep.studies.plan import Plan
+from sidestep.studies.request import context_of
+from sidestep.studies.store import CLOSED, Log
+from sidestep.studies.values import checked_number, shown
+from sidestep.studies.words import listed, local_time, plain, with_unit
+
+FARTHEST = 1e5  # half-ranges from the baseline: beyond it a number would drown every other
+
+
+class Told(NamedTuple):
+    """A result as a caller tells it."""
+
+    value: object  # a number, or a number for every outcome of a panel
+    measured: str | None = None
+    given: Mapping[str, object] | None = None
+    context: Mapping[str, Any] | None = None
+
+
+class Written(NamedTuple):
+    """The entries that hold what was told, and whether they were there already."""
+
+    events: tuple[Event, ...]
+    repeated: bool
+
+
+class Author(NamedTuple):
+    """Who writes, and under which key."""
+
+    actor: str
+    key: str | None = None
+
+
+def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Written:
+    """Record results of a question; the same again changes nothing, another is a conflict."""
+    about = check_asked(log.about(ticket), ticket, log.head.name)
+    asked = about[0]
+    results = results_of(plan, told, tuple(asked.body["measure"]))
+    action = asked.body["action"] | _changed(plan, asked.body["action"], told.given)
+    known = {event.outcome: event for event in about if event.kind == "answered"}
+    fresh = {name: value for name, value in results.items() if name not in known}
+    for name in results.keys() - fresh.keys():
+        _check_same(plan, known[name], about, results[name])
+    if fresh:
+        _check_open(about, ticket)
+    events = [
+        log.append(
+            "answered",
+            ticket=ticket,
+            outcome=name,
+            body=_answer(name, value, action, asked.body.get("context"), given=bool(told.given)),
+            actor=author.actor,
+            key=author.key if place == 0 else None,
+        )
+        for place, (name, value) in enumerate(fresh.items())
+    ]
+    return Written(tuple(events) or tuple(known[name] for name in results), not fresh)
+
+
+def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
+    """Record a result that nobody asked for: what was done and what was measured must be said."""
+    if author.key is not None and (found := log.find(author.key)):
+        return Written((found,), repeated=True)
+    if told.given is None:
+        raise InputError("a result without a question must say what was given, got none")
+    action = setting_of(plan.factors, told.given, "given")
+    context = dict(context_of(plan, told.context)) or None
+    events = [
+        log.append(
+            "answered",
+            body=_answer(name, value, action, context, given=True),
+            outcome=name,
+            actor=author.actor,
+            key=author.key if place == 0 else None,
+        )
+        for place, (name, value) in enumerate(results_of(plan, told, ()).items())
+    ]
+    return Written(tuple(events), repeated=False)
+
+
+def correct(
+    log: Log, plan: Plan, place: tuple[int, int], told: Told, author: Author, reason: str
+) -> Written:
+    """Let a result count with another value from where it stands; both stay on record."""
+    answer = find_answer(log, place, told.measured)
+    value = checked_result(plan, answer.outcome, told.value)
+    action = answer.action | _changed(plan, answer.action, told.given)
+    if (value, action) == (answer.value, answer.action):
+        return Written((answer.latest,), repeated=True)
+    return _revise(log, answer, {"is": value, "action": action}, author, reason)
+
+
+def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
+    """Close a question that will have no answer; or take back the answer it has."""
+    event = entry_of(log, number)
+    about = log.about(number) if event.kind == "asked" else []
+    before = tuple(each for each in about if each.kind == "withdrawn")
+    if before:
+        return Written(before, repeated=True)
+    waiting = _waiting(about)
+    if not waiting:
+        answer = find_answer(log, (number, 0), None)
+        if answer.value is None:
+            return Written((answer.latest,), repeated=True)
+        return _revise(log, answer, {"is": None, "action": answer.action}, author, reason)
+    done = log.append(
+        "withdrawn",
+        ticket=number,
+        outcome=waiting[0] if len(waiting) == 1 else None,
+        body={"outcomes": waiting},
+        actor=author.actor,
+        reason=reason,
+        key=author.key,
+    )
+    return Written((done,), repeated=False)
+
+
+def take_over(log: Log, rows: list[dict[str, Any]], author: Author, source: str) -> Written:
+    """Record results from before the study, all at once."""
+    if author.key is not None and (found := log.find(author.key)):
+        return Written((found,), repeated=True)
+    body = {"rows": rows, "source": source}
+    event = log.append("imported", body=body, actor=author.actor, key=author.key)
+    return Written((event,), repeated=False)
+
+
+def close(
+    log: Log, decision: Mapping[str, Any] | None, author: Author, reason: str | None
+) -> Written:
+    """End the asking: with what was recommended, with something else, or with nothing."""
+    if log.head.status == CLOSED:
+        last = [event for event in log.events() if event.kind == "closed"]
+        return Written(tuple(last[-1:]), repeated=True)
+    if decision is not None:
+        kind = "overruled" if decision["overruled"] else "accepted"
+        log.append(kind, body=dict(decision), actor=author.actor, reason=reason)
+    event = log.append(
+        "closed", body={}, actor=author.actor, reason=reason, key=author.key, status=CLOSED
+    )
+    return Written((event,), repeated=False)
+
+
+def _revise(
+    log: Log, answer: Answer, change: Mapping[str, Any], author: Author, reason: str
+) -> Written:
+    body: dict[str, Any] = {
+        "answer": answer.entry,
+        "row": answer.row,
+        "outcome": answer.outcome,
+        "was": answer.value,
+        **change,
+    }
+    if answer.context:
+        body["context"] = dict(answer.context)
+    event = log.append(
+        "corrected",
+        ticket=answer.ticket,
+        outcome=answer.outcome,
+        body=body,
+        actor=author.actor,
+        reason=reason,
+        key=author.key,
+    )
+    log.drop_snapshots(answer.entry)
+    return Written((event,), repeated=False)
+
+
+def check_asked(about: list[Event], ticket: object, name: str) -> list[Event]:
+    """What is on record about a question, or that there is no such question."""
+    if not about or about[0].kind != "asked":
+        raise TicketNotFound(f"there is no question {shown(ticket)} in study {name!r}")
+    return about
+
+
+def _waiting(about: list[Event]) -> list[str]:
+    """Outcomes of a question that are still to come; another in their place is an answer too."""
+    if not about:
+        return []
+    panel = about[0].body["measure"]
+    answered = {event.outcome for event in about if event.kind == "answered"}
+    return [] if answered and len(panel) == 1 else [name for name in panel if name not in answered]
+
+
+def results_of(plan: Plan, told: Told, panel: tuple[str, ...]) -> dict[str, float]:
+    """Value by outcome of what was told."""
+    if isinstance(told.value, Mapping):
+        if told.measured is not None or not told.value:
+            raise InputError(f"a panel must be told as outcome: value, got {shown(told.value)}")
+        return {name: checked_result(plan, name, value) for name, value in told.value.items()}
+    name = told.measured
+    if name is None and len(panel) != 1:
+        names = listed(list(panel)) if panel else "an outcome"
+        raise InputError(f"which outcome was measured must be said ({names}), got only a value")
+    name = panel[0] if name is None else name
+    return {name: checked_result(plan, name, told.value)}
+
+
+def checked_result(plan: Plan, name: str, value: object) -> float:
+    """A result that can be recorded: a finite number, and not one that would drown all others."""
+    outcome = plan.outcome(name)
+    number = checked_number(name, value)
+    if abs(number - outcome.level) > FARTHEST * outcome.half:
+        raise InputError(
+            f"{name} must lie within {FARTHEST:g} times half its range {outcome.low:g} to "
+            f"{outcome.high:g}, got {number:g}"
+        )
+    return number
+
+
+def _changed(plan: Plan, action: Setting, given: Mapping[str, object] | None) -> Setting:
+    """What was really done, where it was not what was asked."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"given must be a value for factors, got {shown(given)}")
+    return setting_of(plan.factors, {**action, **given}, "given")
+
+
+def _answer(
+    name: str, value: float, action: Setting, context: Any, *, given: bool
+) -> dict[str, Any]:
+    body = {"outcome": name, "value": value, "action": action}
+    if context:
+        body["context"] = context
+    return {**body, "given": True} if given else body
+
+
+def _check_same(plan: Plan, known: Event, about: list[Event], value: float) -> None:
+    """The same result again is no news; another is a conflict that names both."""
+    later = [event.body["is"] for event in about if event.kind == "corrected"]
+    if value in (known.body["value"], *later[-1:]):
+        return
+    outcome = plan.outcome(known.outcome)
+    holds, came = (with_unit(plain(each), outcome.unit) for each in (known.body["value"], value))
+    raise AlreadyAnswered(
+        f"question {known.ticket} holds {holds} for {known.outcome}, told by {known.actor} at "
+        f"{local_time(written(known.at))}; {came} was not recorded: correct it with a reason"
+    )
+
+
+def _check_open(about: list[Event], ticket: int) -> None:
+    for event in about:
+        if event.kind == "withdrawn":
+            raise AlreadyAnswered(
+                f"question {ticket} was withdrawn by {event.actor} ({event.reason}); nothing was "
+                "recorded: tell the result without a question, with what was given"
+            )

@@ -1,0 +1,42 @@
+"""`verify --asks`: decide every question again from what was known then, and compare."""
+
+from typing import NamedTuple
+
+from sidestep.studies.book import Book
+from sidestep.studies.deciding import decide
+from sidestep.studies.mind import Mind
+from sidestep.studies.plan import Plan
+from sidestep.studies.request import request_from_json
+from sidestep.studies.store import Store
+
+COMPARED = ("action", "candidate", "measure", "state")
+PAGE = 1000
+
+
+class Difference(NamedTuple):
+    """A question that this version would have put otherwise."""
+
+    seq: int
+    part: str
+    was: object
+    now: object
+
+
+def replayed(store: Store, name: str, plan: Plan) -> tuple[int, list[Difference]]:
+    """How many questions were decided again, and where they came out otherwise."""
+    book, mind, count = Book(), Mind(plan), 0
+    found: list[Difference] = []
+    while events := store.events(name, book.seq, PAGE):
+        for event in events:
+            if event.kind == "asked":
+                mind.learn(book)
+                request = request_from_json(event.body.get("request", {}))
+                again = decide(mind, event.seq, book, request)
+                found += [
+                    Difference(event.seq, part, event.body[part], again[part])
+                    for part in COMPARED
+                    if event.body[part] != again[part]
+                ]
+                count += 1
+            book.take([event])
+    return count, found

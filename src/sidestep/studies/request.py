@@ -1,0 +1,197 @@
+"""What one ask may be restricted to: candidates, ranges, outcomes, the size of a step, the price."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sidestep.errors import InputError
+from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.plan import Plan
+from sidestep.studies.values import checked_number, checked_positive, checked_word, shown
+
+LEARN, CONFIRM = "learn", "confirm"
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One ask, checked. Without restrictions it is a plain question."""
+
+    purpose: str = LEARN
+    measure: str | None = None  # the outcome to confirm
+    panel: int = 1  # how many outcomes are measured at once
+    measure_only: tuple[str, ...] = ()
+    candidates: tuple[int, ...] | None = None  # the only ones
+    ranges: tuple[tuple[str, Range], ...] = ()  # of factors that are numbers
+    words: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of factors that are words
+    largest_step: tuple[tuple[str, float], ...] = ()  # from what was done last
+    price_cap: float | None = None  # at most so much less of the target than today's best
+    context: tuple[tuple[str, Value], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """What was asked for beyond a plain question."""
+        plain = Request()
+        fields = ("measure", "panel", "measure_only", "candidates", "price_cap")
+        told = {name: getattr(self, name) for name in fields}
+        changed = {name: value for name, value in told.items() if value != getattr(plain, name)}
+        for name in ("ranges", "words", "largest_step", "context"):
+            if getattr(self, name):
+                changed[name] = dict(getattr(self, name))
+        return changed if self.purpose == LEARN else {"purpose": self.purpose, **changed}
+
+    def bounds(self, factor: Factor, last: Setting) -> Range:
+        """Where a factor that is a number may be set in this round."""
+        low, high = dict(self.ranges).get(factor.name, (-float("inf"), float("inf")))
+        step = dict(self.largest_step).get(factor.name)
+        if step is not None:
+            slack = 1e-9 * step  # so that a step of exactly that size is one
+            here = float(last[factor.name])
+            low, high = max(low, here - step - slack), min(high, here + step + slack)
+        return low, high
+
+    def admits(self, factors: Sequence[Factor], setting: Setting, last: Setting) -> bool:
+        """Whether a candidate may be asked."""
+        for factor in factors:
+            value = setting[factor.name]
+            if isinstance(value, str):
+                if value not in dict(self.words).get(factor.name, (value,)):
+                    return False
+            else:
+                low, high = self.bounds(factor, last)
+                if not low <= value <= high:
+                    return False
+        return True
+
+    @property
+    def restricts(self) -> bool:
+        """Whether anything but the whole menu may be asked."""
+        return bool(self.candidates is not None or self.ranges or self.words or self.largest_step)
+
+
+def request_of(
+    plan: Plan,
+    *,
+    purpose: str = LEARN,
+    measure: str | None = None,
+    panel: int | Sequence[str] = 1,
+    measure_only: str | Sequence[str] = (),
+    allowed: Any = None,
+    largest_step: Mapping[str, float] | None = None,
+    price_cap: float | None = None,
+    context: Mapping[str, Any] | None = None,
+) -> Request:
+    """The request, or one sentence that says what of it cannot be."""
+    checked_word("purpose", purpose, (LEARN, CONFIRM))
+    if measure is not None:
+        plan.index(measure)
+        if purpose != CONFIRM:
+            raise InputError(
+                f'measure is for purpose="confirm", got {measure!r} (measure_only restricts an ask)'
+            )
+    only = (measure_only,) if isinstance(measure_only, str) else tuple(measure_only)
+    if not isinstance(panel, int):
+        only, panel = tuple(panel), len(tuple(panel))
+    for name in only:
+        plan.index(name)
+    limit = len(only) or len(plan.outcomes)
+    if isinstance(panel, bool) or not 1 <= panel <= limit:
+        raise InputError(f"panel must lie in 1..{limit}, got {panel!r}")
+    numbers, ranges, words = _allowed(plan, allowed)
+    return Request(
+        purpose=purpose,
+        measure=measure,
+        panel=panel,
+        measure_only=only,
+        candidates=numbers,
+        ranges=ranges,
+        words=words,
+        largest_step=_steps(plan, largest_step),
+        price_cap=None if price_cap is None else checked_positive("price_cap", price_cap),
+        context=context_of(plan, context),
+    )
+
+
+def request_from_json(kept: Mapping[str, Any]) -> Request:
+    """The request that `to_json` wrote."""
+    fields = {name: value for name, value in kept.items() if name not in ("ranges", "words")}
+    for name in ("measure_only", "candidates"):
+        if name in kept:
+            fields[name] = tuple(kept[name])
+    for name in ("largest_step", "context"):
+        if name in kept:
+            fields[name] = tuple(kept[name].items())
+    for name in ("ranges", "words"):
+        fields[name] = tuple((each, tuple(value)) for each, value in kept.get(name, {}).items())
+    return Request(**fields)
+
+
+def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, Value], ...]:
+    """A value for every context factor, where the plan has a model that needs them."""
+    wanted = {factor.name: factor for factor in plan.context}
+    for name in given or {}:
+        if name not in wanted:
+            known = ", ".join(wanted) or "none in this study"
+            raise InputError(f"context must name {known}, got {name!r}")
+    for name in wanted:
+        if name not in (given or {}):
+            raise InputError(f"context must have a value for {name!r}, got {shown(given)}")
+    return tuple((name, factor.checked((given or {})[name])) for name, factor in wanted.items())
+
+
+def _allowed(plan: Plan, allowed: Any) -> tuple[Any, Any, Any]:
+    """(candidates, ranges, words) of what was said to be allowed."""
+    if allowed is None:
+        return None, (), ()
+    if not isinstance(allowed, Mapping):
+        return _numbers(plan, allowed), (), ()
+    factors = {factor.name: factor for factor in plan.factors}
+    ranges, words = [], []
+    for name, value in allowed.items():
+        if name not in factors:
+            raise InputError(f"allowed must name factors of {', '.join(factors)}, got {name!r}")
+        if factors[name].is_category:
+            chosen = (value,) if isinstance(value, str) else tuple(value)
+            words.append((name, tuple(str(factors[name].checked(word)) for word in chosen)))
+        else:
+            ranges.append((name, _range(name, value)))
+    return None, tuple(ranges), tuple(words)
+
+
+def _numbers(plan: Plan, allowed: Any) -> tuple[int, ...]:
+    count = len(plan.candidates)
+    if plan.candidates.is_box:
+        raise InputError("allowed must be ranges of factors in a box, got candidates")
+    try:
+        numbers = tuple(int(number) for number in allowed)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"allowed must be numbers of candidates or ranges of factors, got {shown(allowed)}"
+        ) from error
+    wrong = [number for number in numbers if not 0 <= number < count]
+    if wrong or not numbers:
+        raise InputError(
+            f"allowed must name candidates 0..{count - 1}, got {wrong[0] if wrong else 'none'}"
+        )
+    return tuple(sorted(set(numbers)))
+
+
+def _range(name: str, value: Any) -> Range:
+    pair = value if isinstance(value, Sequence) and not isinstance(value, str) else (value, value)
+    if len(pair) != 2:
+        raise InputError(f"allowed must be a pair (low, high) for {name}, got {shown(value)}")
+    low, high = (checked_number(f"allowed of {name}", end) for end in pair)
+    if low > high:
+        raise InputError(f"allowed must have low <= high for {name}, got {shown(value)}")
+    return low, high
+
+
+def _steps(plan: Plan, steps: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
+    if steps is None:
+        return ()
+    factors = {factor.name: factor for factor in plan.factors}
+    if not isinstance(steps, Mapping):
+        raise InputError(f"largest_step must be a change for factors, got {shown(steps)}")
+    for name in steps:
+        if name not in factors or factors[name].is_category:
+            raise InputError(f"largest_step must name factors that are numbers, got {name!r}")
+    return tuple((n, checked_positive(f"largest_step of {n}", s)) for n, s in steps.items())

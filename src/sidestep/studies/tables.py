@@ -1,0 +1,105 @@
+"""The tables of the record, as the newest migration leaves them.
+
+studies    one row a study; where its chain ends; the row that a writer locks
+events     the record: inserted, never updated, never deleted (triggers)
+texts      what people wrote, apart from the hashed row: may be blanked, and nothing else
+blobs      long texts under their digest: candidates, imported frames
+snapshots  a cache of folds
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    func,
+    text,
+)
+
+SCHEMA = "0001"  # the newest migration
+VERSION_TABLE = "sidestep_schema"
+KEY_INDEX, SETTLED_INDEX = "events_key", "events_settled"
+
+_SETTLING = text("kind IN ('answered', 'withdrawn')")
+METADATA = MetaData()
+_BIG = BigInteger().with_variant(Integer(), "sqlite")  # only INTEGER numbers rows by itself there
+
+
+def _needed(name: str, kind: Any = Text) -> Column[Any]:
+    return Column(name, kind, nullable=False)
+
+
+STUDIES = Table(
+    "studies",
+    METADATA,
+    Column("id", _BIG, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    _needed("status"),
+    _needed("config"),
+    _needed("head_seq", _BIG),
+    _needed("head_hash"),
+    _needed("updated"),
+)
+Index("studies_by_change", STUDIES.c.status, STUDIES.c.updated.desc(), STUDIES.c.name)
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("study_id", _BIG, primary_key=True),
+    Column("seq", _BIG, primary_key=True, autoincrement=False),
+    _needed("kind"),
+    Column("ticket", _BIG),
+    Column("key", Text),
+    Column("outcome", Text),
+    _needed("body"),
+    _needed("at"),
+    _needed("code"),
+    _needed("actor_digest"),
+    Column("reason_digest", Text),
+    _needed("prev_hash"),
+    _needed("hash"),
+    ForeignKeyConstraint(["study_id"], ["studies.id"]),
+)
+Index(KEY_INDEX, EVENTS.c.study_id, EVENTS.c.key, unique=True)
+Index(
+    SETTLED_INDEX,
+    EVENTS.c.study_id,
+    EVENTS.c.ticket,
+    func.coalesce(EVENTS.c.outcome, text("''")),
+    unique=True,
+    sqlite_where=_SETTLING,
+    postgresql_where=_SETTLING,
+)
+Index("events_ticket", EVENTS.c.study_id, EVENTS.c.ticket)
+
+TEXTS = Table(
+    "texts",
+    METADATA,
+    Column("study_id", _BIG, primary_key=True),
+    Column("seq", _BIG, primary_key=True, autoincrement=False),
+    Column("actor", Text),
+    Column("actor_salt", Text),
+    Column("reason", Text),
+    Column("reason_salt", Text),
+    ForeignKeyConstraint(["study_id", "seq"], ["events.study_id", "events.seq"]),
+    sqlite_with_rowid=False,
+)
+
+BLOBS = Table("blobs", METADATA, Column("hash", Text, primary_key=True), _needed("body"))
+
+SNAPSHOTS = Table(
+    "snapshots",
+    METADATA,
+    Column("study_id", _BIG, primary_key=True),
+    Column("seq", _BIG, primary_key=True, autoincrement=False),
+    _needed("hash"),
+    _needed("policy"),
+    _needed("state"),
+    ForeignKeyConstraint(["study_id", "seq"], ["events.study_id", "events.seq"]),
+)

@@ -1,0 +1,64 @@
+"""What a study hands back: a question, and the receipt of a result. Both print as their card."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sidestep.studies.book import Question
+from sidestep.studies.card import Card
+from sidestep.studies.factors import Setting
+from sidestep.studies.plan import Plan
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A question: what to do, and what to measure."""
+
+    id: int  # the entry of the record that holds it
+    round: int
+    action: Setting
+    candidate: int | None  # its number; None in a box
+    measure: str | tuple[str, ...]  # one outcome, or a panel
+    card: Card = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The question for a program."""
+        return self.card.to_json()
+
+    def __str__(self) -> str:
+        return str(self.card)
+
+    def _repr_html_(self) -> str:
+        return self.card._repr_html_()
+
+
+def ticket_of(plan: Plan, question: Question, card: Card) -> Ticket:
+    """The ticket of a question."""
+    body, panel = question.body, question.panel
+    return Ticket(
+        id=question.id,
+        round=body["round"],
+        action={factor.name: body["action"][factor.name] for factor in plan.factors},
+        candidate=body["candidate"],
+        measure=panel[0] if len(panel) == 1 else panel,
+        card=card,
+    )
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was saved, and as which entries of the record."""
+
+    entries: tuple[int, ...]
+    ticket: int | None
+    repeated: bool  # it was on record already, and nothing was written
+    card: Card = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The receipt for a program."""
+        return self.card.to_json()
+
+    def __str__(self) -> str:
+        return str(self.card)
+
+    def _repr_html_(self) -> str:
+        return self.card._repr_html_()

@@ -1,0 +1,115 @@
+"""Numbers and names as people write them: what is accepted, and the advice where it is not.
+
+Nothing here needs arithmetic beyond Python's own: a result can be recorded where numpy is missing.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+from sidestep.errors import InputError
+
+LARGEST = 1e15  # beyond it a float cannot hold what a person wrote
+LONGEST_NAME = 100
+
+
+def checked_number(what: str, value: object) -> float:
+    """The value as a float, or one sentence that says why it is none."""
+    if isinstance(value, str):
+        raise InputError(f"{what} must be a number, got the text {value!r:.40}{_advice(value)}")
+    usable = isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
+    try:
+        number = float(value) if usable else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"{what} must be a finite number, got {shown(value)}")
+    if abs(number) > LARGEST:
+        raise InputError(f"{what} must lie within +-{LARGEST:g}, got {shown(value)}")
+    return number + 0.0  # minus zero is zero
+
+
+def read_number(what: str, text: str) -> float:
+    """A number from its text, with a point for decimals; else one sentence with advice."""
+    cleaned = text.strip().replace("\u2212", "-")
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", cleaned):
+        raise InputError(f"{what} must be a number, got {text.strip()!r:.40}{_advice(cleaned)}")
+    return checked_number(what, float(cleaned))
+
+
+def _advice(text: str) -> str:
+    """What to write instead, where it can be guessed."""
+    text = text.strip()
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return f"; write {text.replace(',', '.')} with a point for decimals, and thousands without"
+    if re.match(r"[<>≤≥]", text):
+        return (
+            "; beyond a limit is no number: tell the value that your protocol puts in its place "
+            "(often half the limit), or withdraw the question with a reason"
+        )
+    return ""
+
+
+def checked_positive(what: str, value: object) -> float:
+    """A number above zero."""
+    number = checked_number(what, value)
+    if number <= 0:
+        raise InputError(f"{what} must be positive, got {shown(value)}")
+    return number
+
+
+def checked_name(what: str, value: object) -> str:
+    """A name that can stand on one line of a card."""
+    usable = isinstance(value, str) and value == value.strip() and value.isprintable() and value
+    if not usable or len(str(value)) > LONGEST_NAME:
+        raise InputError(
+            f"{what} must be one line of 1 to {LONGEST_NAME} characters, got {shown(value)}"
+        )
+    return str(value)
+
+
+def checked_text(what: str, value: object) -> str:
+    """Text that may be empty, such as a unit."""
+    if not isinstance(value, str) or not (value.isprintable() and len(value) <= LONGEST_NAME):
+        raise InputError(
+            f"{what} must be one line of at most {LONGEST_NAME} characters, got {shown(value)}"
+        )
+    return value
+
+
+def checked_word(what: str, value: object, words: Iterable[str]) -> str:
+    """One of a few words."""
+    known = tuple(words)
+    if value not in known:
+        choices = ", ".join(repr(word) for word in known)
+        raise InputError(f"{what} must be one of {choices}, got {shown(value)}")
+    return str(value)
+
+
+def exact(number: float) -> Decimal:
+    """The decimal that a person reads in a float: 0.1 is a tenth."""
+    return Decimal(repr(float(number)))
+
+
+def standard(number: Any) -> float:
+    """A standardised quantity without its last digits, which depend on the unit it came in."""
+    return round(float(number), 12) + 0.0
+
+
+def kept(settings: Any) -> dict[str, Any]:
+    """The fields of a dataclass that were given, as JSON."""
+    fields = dataclasses.asdict(settings)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def shown(value: object) -> str:
+    """What came, as a message repeats it: cut where it is long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,125 @@
+"""The words and the figures of a card: a vocabulary per study, and digits that a person can act on."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sidestep.studies.factors import Factor, Value
+from sidestep.studies.outcomes import Outcome
+
+MINUS = "\u2212"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a round, a candidate and an outcome are called, and what is done in a round."""
+
+    verb: str  # an order: "give"
+    done: str  # what was done: "given"
+    round: str
+    candidate: str
+    outcome: str
+    candidates: str
+    outcomes: str
+
+
+VOCABULARIES = {
+    "clinic": Vocabulary("give", "given", "visit", "regimen", "marker", "regimens", "markers"),
+    "experiment": Vocabulary("set", "live", "week", "setting", "metric", "settings", "metrics"),
+    "lab": Vocabulary("run", "run", "batch", "recipe", "property", "recipes", "properties"),
+}
+
+
+def digits_of(outcome: Outcome) -> int:
+    """Decimals of a value or a change: told, or from the tolerance, or from the range."""
+    if outcome.digits is not None:
+        return outcome.digits
+    limits = [abs(limit) for limit in outcome.limits if limit]
+    return _digits(min(limits) / 6 if limits else outcome.half / 20)
+
+
+def digits_of_loss(outcome: Outcome) -> int:
+    """Decimals of what stopping gives up: from what matters, where that was said."""
+    return digits_of(outcome) if outcome.matters is None else _digits(outcome.matters / 6)
+
+
+def _digits(fine: float) -> int:
+    """Decimals that show differences of this size."""
+    return min(max(0, -math.floor(math.log10(fine))), 9)
+
+
+def number(value: float, digits: int) -> str:
+    """A number with a point for decimals, no grouping, and a real minus."""
+    text = f"{value:.{digits}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", MINUS)
+
+
+def signed(value: float, digits: int) -> str:
+    """The same with its sign, but for zero."""
+    text = number(value, digits)
+    return text if text.startswith(MINUS) or float(text) == 0 else f"+{text}"
+
+
+def plain(value: Value) -> str:
+    """A value of a factor as a person writes it."""
+    return value if isinstance(value, str) else f"{value:.12g}".replace("-", MINUS)
+
+
+def with_unit(text: str, unit: str) -> str:
+    """A figure with its unit behind it."""
+    return f"{text} {unit}" if unit else text
+
+
+def limit_text(outcome: Outcome) -> str:
+    """The tolerance: ±0.30, or the two ends where they differ."""
+    low, high = outcome.limits
+    digits = digits_of(outcome)
+    if low is None and high is None:
+        return ""
+    if low is not None and high is not None and low == -high:
+        return f"±{number(high, digits)}"
+    if low is None:
+        return f"at most {signed(high or 0.0, digits)}"
+    if high is None:
+        return f"at least {signed(low, digits)}"
+    return f"{signed(low, digits)} to {signed(high, digits)}"
+
+
+def local_time(at: str) -> str:
+    """A time of the record, which is UTC, as the clock on the wall has it."""
+    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
+
+
+def listed(names: list[str], last: str = "and") -> str:
+    """Names in a sentence: a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """One result, 4 results."""
+    if count == 1:
+        return f"one {noun}"
+    return f"{count} {plural or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """A share in percent; what is smaller than one is said to be."""
+    return "<1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
+
+
+def short(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:
+    """A candidate in one breath: 40 · 7.5 · 25."""
+    return " · ".join(plain(setting[factor.name]) for factor in factors)
+
+
+def set_text(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:
+    """A candidate in words: lisinopril 30, amlodipine 10, chlortalidone 25 mg/day."""
+    parts = []
+    for place, factor in enumerate(factors):
+        following = factors[place + 1].unit if place + 1 < len(factors) else None
+        text = f"{factor.name} {plain(setting[factor.name])}"
+        parts.append(text if factor.unit == following else with_unit(text, factor.unit))
+    return ", ".join(parts)

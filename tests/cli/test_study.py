@@ -1,0 +1,286 @@
+"""`sidestep study`: exit codes, sentences, JSON, and what a person reads at 80 columns."""
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import warnings
+from typing import NamedTuple
+
+import pytest
+
+from sidestep.cli.main import main
+
+pytestmark = pytest.mark.full  # make test runs them, make check does not
+
+VERBS = """create ask tell correct withdraw show history best explain import export list verify backup
+restore doctor close""".split()  # noqa: SIM905
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`sidestep study` in a folder with a set-up, as the command runs it but in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SIDESTEP_STORAGE", raising=False)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+
+    def call(*arguments, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["sidestep", "study", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        return Done(left.value.code or 0, printed.out, printed.err)
+
+    call.folder = tmp_path
+    example = call("create", "--example").stdout
+    (tmp_path / "study.toml").write_text(
+        example.replace('aim = "within"', 'aim = "clean"\nrank = 2')
+    )
+    return call
+
+
+@pytest.fixture
+def started(run):
+    assert run("create", "bp", "--from", "study.toml").returncode == 0
+    assert run("ask", "bp").returncode == 0
+    return run
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb, run):
+    done = run(verb, "--help")
+    assert done.returncode == 0
+    assert f"Example: sidestep study {verb}" in done.stdout
+
+
+def test_the_example_is_a_study_that_can_be_created_asked_told_and_judged(run):
+    assert run("create", "bp", "--from", "study.toml").returncode == 0
+    asked = json.loads(run("ask", "bp", "--json").stdout)
+    assert asked["ticket"] == 2
+    told = run("tell", "bp", 2, 139, "--yes")
+    assert told.returncode == 0
+    assert "Saved as entry 3" in told.stdout
+    assert "Not enough data yet" in run("best", "bp").stdout
+    assert json.loads(run("best", "bp", "--json").stdout)["results"] == 1
+
+
+@pytest.mark.parametrize("verb", ["show", "history", "best", "explain", "verify"])
+def test_what_can_be_seen_can_be_read_by_a_program_and_at_80_columns(started, verb):
+    started("tell", "bp", 2, 139, "--yes")
+    content = json.loads(started(verb, "bp", "--json").stdout)
+    assert content["study"] == "bp"
+    text = started(verb, "bp").stdout
+    assert text.strip()
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_data_go_to_stdout_and_talk_to_stderr(started):
+    refused = started("tell", "bp", 2, "4,2")
+    assert refused.stdout == ""
+    assert "4.2 with a point" in refused.stderr
+    exported = started("export", "bp", "--out", "bp.jsonl")
+    assert exported.stdout == ""
+    assert "bp.jsonl" in exported.stderr
+
+
+def test_a_value_that_is_far_off_is_asked_twice(started):
+    doubted = started("tell", "bp", 2, 99999)
+    assert doubted.returncode == 2
+    assert "Nothing was saved" in doubted.stderr
+    assert started("tell", "bp", 2, 99999, stdin="n\n").returncode == 1
+    assert len(json.loads(started("history", "bp", "--json").stdout)["events"]) == 2
+    assert started("tell", "bp", 2, 99999, stdin="y\n").returncode == 0
+    assert len(json.loads(started("history", "bp", "--json").stdout)["events"]) == 3
+
+
+def test_a_negative_result_is_a_result(run):
+    text = (
+        (run.folder / "study.toml").read_text().replace("range = [100, 190]", "range = [-100, 190]")
+    )
+    (run.folder / "study.toml").write_text(text)
+    run("create", "bp", "--from", "study.toml")
+    run("ask", "bp")
+    assert run("tell", "bp", 2, "-0.5", "--measured", "systolic pressure").returncode == 0
+
+
+def test_correct_and_withdraw_stay_on_record_with_their_reasons(started):
+    started("tell", "bp", 2, 139, "--yes")
+    assert started("correct", "bp", 2, 138, "--reason", "misread").returncode == 0
+    assert started("withdraw", "bp", 2, "--reason", "haemolysed").returncode == 0
+    text = started("history", "bp").stdout
+    assert "misread" in text
+    assert "haemolysed" in text
+
+
+def test_something_else_was_given(started):
+    done = started("tell", "bp", 2, 139, "--yes", "--given", "lisinopril=30", "--json")
+    assert json.loads(done.stdout)["entries"][0]["action"]["lisinopril"] == 30
+
+
+def test_restrictions_of_an_ask_are_kept(run):
+    run("create", "bp", "--from", "study.toml")
+    arguments = ["--allow", "lisinopril=0:10", "--measure-only", "sodium", "--panel", 1]
+    asked = json.loads(run("ask", "bp", *arguments, "--json").stdout)
+    assert asked["action"]["lisinopril"] <= 10
+    assert asked["measure"] == ["sodium"]
+
+
+def test_results_and_candidates_come_from_csv(run):
+    (run.folder / "regimens.csv").write_text(
+        "lisinopril,amlodipine,chlortalidone\n20,0,0\n40,10,25\n0,5,12.5\n"
+    )
+    (run.folder / "earlier.csv").write_text(
+        "lisinopril,amlodipine,chlortalidone,sodium,potassium\n20,0,0,139,4.2\n40,10,25,137,\n"
+    )
+    run("create", "bp", "--from", "study.toml", "--candidates", "regimens.csv")
+    assert run("import", "bp", "earlier.csv").returncode == 0
+    assert json.loads(run("show", "bp", "--json").stdout)["counts"] == {"sodium": 2, "potassium": 1}
+    assert json.loads(run("ask", "bp", "--json").stdout)["candidate"] in (0, 1, 2)
+
+
+def test_an_export_is_imported_bit_for_bit(started):
+    started("export", "bp", "--out", "bp.jsonl")
+    assert started("import", "bp.jsonl", "--storage", "other.db").returncode == 0
+    again = started("export", "bp", "--storage", "other.db").stdout
+    assert again == (started.folder / "bp.jsonl").read_text()
+    assert started("import", "bp.jsonl").returncode == 0  # the same is there already
+
+
+def test_a_backup_is_restored_and_every_question_would_be_put_again(started):
+    assert started("backup", "monday.db").returncode == 0
+    assert started("restore", "monday.db", "--check").returncode == 0
+    assert started("restore", "monday.db", "--storage", "new.db").returncode == 0
+    assert started("verify", "bp", "--asks", "--storage", "new.db").returncode == 0
+    assert started("restore", "monday.db").returncode == 4
+    assert started("doctor").returncode == 0
+
+
+def test_a_closed_study_is_listed_as_such(started):
+    assert "awaits one answer" in started("list").stdout
+    assert started("close", "bp", "--reason", "done").returncode == 0
+    assert "closed" in started("list").stdout
+    assert started("ask", "bp", "--new").returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["ask", "bq"], 3, ["'bq'"]),
+        (["tell", "bp", 99, 1], 3, ["no question 99"]),
+        (["tell", "bp", "two", 1], 2, ["whole number"]),
+        (["create", "bp", "--from", "study.toml"], 4, ["'bp'"]),
+        (["create", "bq"], 2, ["--from"]),
+        (["create", "bq", "--from", "nowhere.toml"], 2, ["nowhere.toml"]),
+        (["create", "bq", "--from", "study.toml", "--candidates", "no.csv"], 2, ["no.csv"]),
+        (["create", "bq", "--from", "study.toml", "--candidates", "no.txt"], 2, [".csv"]),
+        (["tell", "bp", 2, "nan"], 2, ["number", "nan"]),
+        (["tell", "bp", 2, "inf"], 2, ["number"]),
+        (["tell", "bp", 2, "1e400"], 2, ["finite"]),
+        (["tell", "bp", 2, "high"], 2, ["number", "high"]),
+        (["tell", "bp", 2, "<0.5"], 2, ["half the limit"]),
+        (["tell", "bp", 2, "a=1", "b=2"], 2, ["outcome", "'a'"]),
+        (["tell", "bp", 2, 4, "--yes", "--given", "aspirin=1"], 2, ["aspirin"]),
+        (["tell", "bp", 2, 4, "--yes", "--given", "lisinopril=33"], 2, ["steps of 10"]),
+        (["tell", "bp", 2, 4, "--yes", "--given", "lisinopril"], 2, ["name=value"]),
+        (["correct", "bp", 2, 4, "--reason", "x"], 2, ["question 2"]),
+        (["correct", "bp", 2, 4], 2, ["--reason"]),
+        (["ask", "bp", "--new", "--allow", "aspirin=1"], 2, ["aspirin"]),
+        (["ask", "bp", "--new", "--confirm", "iron"], 2, ["iron"]),
+        (["ask", "bp", "--storage", "."], 2, ["folder"]),
+        (["ask", "bp", "--storage", "no/such/folder.db"], 2, ["folder"]),
+        (["ask", "bp", "--storage", "mysql://x"], 2, ["mysql"]),
+        (["ask", "bp", "--storage", "postgresql://127.0.0.1:9/none"], 1, ["127.0.0.1"]),
+        (["import", "earlier.csv"], 2, ["study"]),
+        (["import", "bp", "earlier.csv"], 2, ["earlier.csv"]),
+        (["import", "no.jsonl"], 2, ["no.jsonl"]),
+        (["nonsense"], 2, ["nonsense"]),
+    ],
+)
+def test_a_mistake_gets_a_sentence_and_its_exit_code(started, arguments, code, words):
+    done = started(*arguments)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+def test_the_same_result_twice_is_fine_and_another_is_a_conflict(started):
+    assert started("tell", "bp", 2, 139, "--yes").returncode == 0
+    assert started("tell", "bp", 2, 139.0, "--yes").returncode == 0
+    other = started("tell", "bp", 2, 140, "--yes")
+    assert other.returncode == 4
+    assert "139" in other.stderr
+    assert "140" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title = 1 2", ["TOML"]),
+        ("factors = []\n[target]\nname = 'x'", ["range"]),
+        ("[[factors]]\nname = 'x'\n[target]\nname = 'y'\nrange = [0, 1]", ["low of x"]),
+        ("[[factor]]\nname = 'x'", ["did you mean 'factors'"]),
+        ("[[factors]]\nnam = 'x'\n[target]\nname = 'y'", ["did you mean 'name'"]),
+        ("title = 'x'", ["factors"]),
+    ],
+)
+def test_a_set_up_that_is_wrong_is_named(run, text, words):
+    (run.folder / "wrong.toml").write_text(text)
+    done = run("create", "bp", "--from", "wrong.toml")
+    assert done.returncode == 2
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+def test_a_missing_extra_is_named(started, monkeypatch):
+    (started.folder / "earlier.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    done = started("import", "bp", "earlier.parquet")
+    assert done.returncode == 2
+    assert "sidestep[lab]" in done.stderr
+
+
+def test_the_command_itself_asks_and_tells(started):
+    command = [sys.executable, "-m", "sidestep.cli.main", "study"]
+    asked = subprocess.run([*command, "ask", "bp"], capture_output=True, text=True, check=True)
+    assert "question 2" in asked.stdout
+    told = subprocess.run(
+        [*command, "tell", "bp", "2", "99999"],
+        capture_output=True,
+        text=True,
+        check=False,
+        input="",
+    )
+    assert told.returncode == 2
+    assert "Nothing was saved" in told.stderr
+
+
+def test_a_file_that_may_only_be_read_is_read_and_not_written(started):
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    path = started.folder / "sidestep.db"
+    path.chmod(stat.S_IRUSR)
+    assert started("tell", "bp", 2, 139, "--yes").returncode == 1
+
+
+def test_an_edited_row_shows_in_verify(started):
+    import sqlite3  # noqa: PLC0415
+
+    with sqlite3.connect(started.folder / "sidestep.db") as database:
+        triggers = database.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall()
+        for (name,) in triggers:
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute("UPDATE events SET body = replace(body, 'seed', 'sead') WHERE seq = 1")
+    database.close()
+    done = started("verify", "bp")
+    assert done.returncode == 1
+    assert "not as it should be" in done.stdout or "not" in done.stderr

@@ -1,0 +1,297 @@
+"""The report: one page that needs nothing else, from the traces alone."""
+
+import csv
+import html.parser
+import re
+import shutil
+
+import numpy as np
+import pytest
+from made_up import HORIZON, spec_of, trace_of, write
+
+from sidestep.cli.printing import table_lines
+from sidestep.core import theory
+from sidestep.core.problem import Problem
+from sidestep.errors import InputError
+from sidestep.experiments.numbers.bounds import pairs_of, upper_rows
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.page import report
+from sidestep.experiments.pictures.sheets import Rendered
+from sidestep.experiments.results import write_extra
+
+pytestmark = pytest.mark.full  # make test runs them, make check does not
+
+T = np.arange(1, HORIZON + 1)
+GREEDY = {"id": "greedy", "policy": "epsilon-greedy", "grid": {"epsilon": [0.5, 1]}}
+
+
+def plain(job):
+    rng = np.random.default_rng([job.run, len(job.policy_id)])
+    return rng.random(job.horizon) * (1 + len(job.policy_id) % 3)
+
+
+class Page(html.parser.HTMLParser):
+    """What a page holds."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], text
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def sketch(plan):
+    """A picture of nothing, which is drawn at once."""
+    return Rendered(plan.name, b"png", b"<svg/>")
+
+
+@pytest.fixture
+def sketched(monkeypatch):
+    """For claims that are not about pictures."""
+    monkeypatch.setattr(report, "render", sketch)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    spec = spec_of("oful", GREEDY, "uniform", worlds=("a", "b"), reference="oful", note="x < y & z")
+    return write(tmp_path_factory.mktemp("results"), spec, plain)
+
+
+@pytest.fixture(scope="module")
+def built(folder):
+    return report.build(folder)
+
+
+@pytest.fixture(scope="module")
+def page(built):
+    return Page(built.page.read_text(encoding="utf-8"))
+
+
+def test_the_page_needs_no_network(page):
+    assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?\s*(https?:)?//""", page.text)
+    assert not page.all("script")
+    assert not page.all("link")
+    assert "@import" not in page.text
+    assert page.all("img")
+    assert all(image["src"].startswith("data:image/png;base64,") for image in page.all("img"))
+
+
+def test_the_page_fits_a_phone_and_the_dark(page):
+    viewports = [meta["content"] for meta in page.all("meta") if meta.get("name") == "viewport"]
+    assert viewports == ["width=device-width, initial-scale=1"]
+    assert "prefers-color-scheme: dark" in page.text
+    assert page.text.count("<table") == page.text.count('<div class="scroll"><table')
+
+
+def test_the_page_is_well_formed_and_every_picture_has_words(page):
+    assert not page.open
+    assert all(image["alt"] for image in page.all("img"))
+
+
+def test_every_link_of_the_contents_leads_somewhere(page):
+    targets = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    links = [link["href"] for link in page.all("a")]
+    assert len(links) >= 6
+    assert {link.removeprefix("#") for link in links} <= targets
+    assert len([attrs for _, attrs in page.tags if "id" in attrs]) == len(targets)
+
+
+def test_words_of_a_spec_cannot_break_the_page(page):
+    assert "x &lt; y &amp; z" in page.text
+
+
+def test_figures_and_tables_lie_beside_the_page(folder, page):
+    for kind in report.KINDS:
+        for world in ("a", "b"):
+            assert (folder / f"figures/made-up-{world}-{kind}.png").stat().st_size < 150_000
+            assert (folder / f"figures/made-up-{world}-{kind}.svg").exists()
+    rows = list(csv.DictReader((folder / "tables/policies.csv").read_text().splitlines()))
+    assert {row["policy"] for row in rows} == {
+        "oful", "greedy+epsilon=0.5", "greedy+epsilon=1", "uniform",
+    }  # fmt: skip
+    grid = list(csv.DictReader((folder / "tables/grids.csv").read_text().splitlines()))
+    assert {row["policy"] for row in grid} == {"greedy+epsilon=0.5", "greedy+epsilon=1"}
+
+
+def test_the_page_says_mean_interval_difference_and_share_linear(folder, page):
+    summary = summarise(folder)
+    told = next(r for r in summary.policies.to_dicts() if r["policy"] == "uniform")
+    for value in (
+        told["mean"],
+        told["sd"],
+        told["low"],
+        told["difference"],
+        told["difference_high"],
+    ):
+        assert f"{value:.4g}" in page.text
+    assert "a tenth of Uniform" in page.text
+    assert "The grid of greedy" in page.text
+    assert "(tuned)" in page.text
+
+
+def test_the_page_says_what_is_promised_and_how_to_repeat(page):
+    for words in ("Protection is in the reward", "unit ball", "sidestep report DIR", "numba"):
+        assert words in page.text
+
+
+def test_the_same_traces_elsewhere_give_the_same_report(folder, page, tmp_path):
+    shutil.copytree(folder / "made-up", tmp_path / "made-up")
+    again = report.build(tmp_path).page.read_text(encoding="utf-8")
+    clock = re.compile(r"report of [^:]+:\d\d UTC")
+    assert clock.sub("", again) == clock.sub("", page.text)
+    figure = "figures/made-up-a-regret.svg"
+    assert (tmp_path / figure).read_bytes() == (folder / figure).read_bytes()
+
+
+def test_extras_stand_at_the_top_of_their_experiment(tmp_path, sketched):
+    spec = spec_of("oful")
+    write(tmp_path, spec, plain)
+    write_extra(tmp_path, spec, "<p>MINE</p>")
+    write_extra(tmp_path, spec_of("oful", name="other"), "<p>NOT</p>")
+    text = report.build(tmp_path).page.read_text()
+    assert report.build(tmp_path / "made-up").page.read_text().count("<p>MINE</p>") == 1
+    assert text.index('id="made-up"') < text.index("<p>MINE</p>") < text.index('id="made-up-world"')
+    assert "<p>NOT</p>" not in text
+
+
+def test_watchers_hear_of_every_figure_and_another_runner_may_draw(tmp_path, sketched):
+    write(tmp_path, spec_of("oful"), plain)
+
+    class Backwards:
+        def run(self, work, jobs):
+            return map(work, reversed(jobs))
+
+    heard = []
+    report.build(tmp_path, on_progress=heard.append, runner=Backwards())
+    assert len(heard) == len(report.KINDS) + 1
+    assert heard[0].startswith("report: 1/6 figures, made-up-world-widths")
+
+
+def test_worlds_of_one_group_share_their_figures(tmp_path, sketched):
+    worlds = [{"id": name, "world": "synthetic", "group": "both"} for name in ("a", "b")]
+    write(tmp_path, spec_of("oful", worlds=worlds), plain)
+    report.build(tmp_path)
+    names = {path.stem for path in (tmp_path / "figures").glob("*.png")}
+    assert names == {f"made-up-both-{kind}" for kind in report.KINDS}
+
+
+def test_an_interrupted_sweep_is_reported_as_such(tmp_path, sketched):
+    def half(job):
+        return None if job.world_id == "b" or job.run > 1 else plain(job)
+
+    write(tmp_path, spec_of("oful", worlds=("a", "b")), half)
+    text = report.build(tmp_path).page.read_text()
+    assert "<b>2 runs are missing</b>" in text
+    assert "Not played: b." in text
+
+
+def test_core_set_that_eats_the_horizon_is_said_in_words(tmp_path, sketched):
+    write(tmp_path, spec_of("oful"), lambda job: trace_of(job, np.ones(HORIZON), "core-set"))
+    text = report.build(tmp_path).page.read_text()
+    assert "CORE-SET had not ended by round 100 in 100% of the runs" in text
+
+
+def test_the_failure_example_comes_with_its_picture(tmp_path, sketched):
+    worlds = [{"id": "f", "world": "failure"}]
+    write(tmp_path, spec_of("oful", worlds=worlds), plain)
+    report.build(tmp_path)
+    assert (tmp_path / "figures/failure.png").exists()
+    assert "never shortens the confidence set" in (tmp_path / "report.html").read_text()
+
+
+def protected(job):
+    """A trace of Protected LinUCB on the ball: no arm has a number there."""
+    trace = trace_of(job, np.full(job.horizon, 0.1))
+    trace.record.arm[:] = -1
+    return trace
+
+
+def test_regret_on_the_ball_stands_beside_the_bound_of_theory(tmp_path, sketched):
+    write(tmp_path, spec_of("protected-linucb"), protected)
+    world = summarise(tmp_path).worlds[0]
+    told = upper_rows(world)[0]
+    problem = Problem(dim=2, n_protected=1, subspace_dim=1, noise_scale=0.1, norm_bound=1.0)
+    assert told["proved"]
+    assert told["lambda_min"] == pytest.approx(1.0)
+    for form in ("main", "appendix", "corrected"):
+        bound = theory.regret_bound(problem, HORIZON, told["lambda_min"], 0.01, 0.5, form=form)
+        assert told[form] == pytest.approx(bound)
+    text = report.build(tmp_path).page.read_text()
+    assert (tmp_path / "figures/bound-made-up-world.png").exists()
+    assert f"{told['corrected']:.4g}" in text
+
+
+def test_over_arms_the_bound_is_marked_as_not_proved(tmp_path, sketched):
+    def on_arms(job):
+        trace = protected(job)
+        trace.record.arm[:] = 0
+        return trace
+
+    write(tmp_path, spec_of("protected-linucb"), on_arms)
+    assert not upper_rows(summarise(tmp_path).worlds[0])[0]["proved"]
+    text = report.build(tmp_path).page.read_text()
+    assert ">no<" in text
+    assert not (tmp_path / "figures/bound-made-up-world.png").exists()
+
+
+def test_of_a_pair_the_larger_regret_counts_and_the_exponent_is_fitted_over_horizons(
+    tmp_path, sketched
+):
+    horizons = (100, 200, 400)
+    worlds = [
+        {"id": f"lower-bound-{which}-T{t}", "world": "lower-bound", "horizon": t, "group": "pair"}
+        for t in horizons
+        for which in (1, 2)
+    ]
+    spec = spec_of("oful", worlds=worlds)
+
+    def cost(job):
+        total = job.horizon**0.75 if "-2-" in job.world_id else 1.0
+        return np.full(job.horizon, total / job.horizon)
+
+    write(tmp_path, spec, cost)
+    (pair,) = pairs_of(summarise(tmp_path).worlds)
+    assert [row["larger"] for row in pair.rows()] == pytest.approx([t**0.75 for t in horizons])
+    assert pair.series()[0].slope == pytest.approx(0.75)
+    for row in pair.rows():
+        for form in ("printed", "corrected"):
+            assert row[form] == theory.lower_bound(row["horizon"], 0.1, form=form)
+    text = report.build(tmp_path).page.read_text()
+    assert "lower bound, corrected" in text
+    assert (tmp_path / "figures/pairs-0.png").exists()
+
+
+def test_the_terminal_gets_the_same_numbers(built):
+    rows = built.shown.to_dicts()
+    said = "\n".join(table_lines(rows))
+    assert "made-up / a" in said
+    assert len(rows) == 2 * 3
+    for row in rows:
+        assert f"{row['mean']:.4g}" in said
+    assert "* best point of its grid" in said
+
+
+def test_one_run_of_one_policy_is_enough_for_a_page(tmp_path):
+    write(tmp_path, spec_of("oful", runs=1, horizon=1), plain)
+    built = report.build(tmp_path)
+    assert Page(built.page.read_text()).all("img")
+    assert any("oful" in line for line in table_lines(built.shown.to_dicts()))
+
+
+def test_a_broken_run_leaves_the_last_page_as_it_was(tmp_path, sketched):
+    write(tmp_path, spec_of("oful"), plain)
+    before = report.build(tmp_path).page.read_bytes()
+    (tmp_path / "made-up/traces/world/oful/0.parquet").write_bytes(b"nothing")
+    with pytest.raises(InputError, match=r"0\.parquet: must be a run that sidestep wrote"):
+        report.build(tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == before

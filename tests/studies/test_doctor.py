@@ -1,0 +1,60 @@
+"""The doctor finds what is wrong and says so."""
+
+import sqlite3
+from datetime import UTC, datetime
+
+import pytest
+
+from sidestep.studies.doctor import doctor
+from sidestep.studies.sql import SqlStore
+
+
+@pytest.fixture
+def store(storage):
+    opened = SqlStore.open(storage)
+    opened.create("pilot", {}, actor="ada", body={})
+    yield opened
+    opened.close()
+
+
+def worst(findings):
+    return [finding for finding in findings if finding.state != "ok"]
+
+
+def test_a_healthy_storage_has_nothing_but_good_news(store):
+    findings = doctor(store)
+    assert worst(findings) == []
+    assert {"storage", "durability", "guards", "writing", "clock", "record"} <= {
+        finding.what for finding in findings
+    }
+    assert "'pilot': 1 events, chain whole" in findings[-1].sentence
+
+
+def test_a_clock_that_was_wrong_is_noticed(store):
+    (finding,) = worst(doctor(store, clock=lambda: datetime(2020, 1, 1, tzinfo=UTC)))
+    assert "entries from the future" in finding.sentence
+
+
+def test_missing_triggers_and_an_edited_event_are_noticed(tmp_path):
+    store = SqlStore.open(tmp_path / "study.db")
+    store.create("pilot", {}, actor="ada", body={})
+    with sqlite3.connect(tmp_path / "study.db") as raw:
+        raw.execute("DROP TRIGGER events_no_update")
+        raw.execute("UPDATE events SET body = '{}'")
+    raw.close()
+    said = [finding.sentence for finding in worst(doctor(store))]
+    assert "triggers that keep the record are off: events_no_update" in said
+    assert any("event 1 was edited" in sentence for sentence in said)
+    store.close()
+
+
+def test_a_locked_file_is_a_finding_and_not_an_exception(tmp_path):
+    store = SqlStore.open(tmp_path / "study.db", patience=0.1)
+    store.create("pilot", {}, actor="ada", body={})
+    holder = sqlite3.connect(tmp_path / "study.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    (finding,) = worst(doctor(store))
+    assert "locked by another program" in finding.sentence
+    holder.rollback()
+    holder.close()
+    store.close()

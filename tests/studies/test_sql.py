@@ -1,0 +1,436 @@
+"""Files and servers: every earlier schema opens, and whatever is wrong is said in a sentence."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from sidestep.errors import (
+    DurabilityWarning,
+    SchemaError,
+    StorageBusy,
+    StorageError,
+    StorageFull,
+    StorageLost,
+)
+from sidestep.studies.record import verify
+from sidestep.studies.sql import SqlStore
+from sidestep.studies.store import open_store, write
+from sidestep.studies.tables import METADATA, SCHEMA, VERSION_TABLE
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parents[1] / "src"
+
+
+def revisions() -> list[str]:
+    settings = Config()
+    settings.set_main_option("script_location", "sidestep.studies:migrations")
+    return [step.revision for step in ScriptDirectory.from_config(settings).walk_revisions()][::-1]
+
+
+def ask(store, study="pilot", **more):
+    with store.writing(study) as log:
+        return log.append("asked", body={"give": 1}, actor="ada", **more)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "study.db"
+
+
+@pytest.fixture
+def opened(path):
+    store = SqlStore.open(path, patience=0.2)
+    store.create("pilot", {}, actor="ada", body={})
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def on_postgres(postgres):
+    store = SqlStore.open(postgres.emptied(), patience=10.0)
+    store.create("pilot", {}, actor="ada", body={})
+    yield store
+    store.close()
+
+
+def test_the_schema_of_this_version_is_the_newest_migration():
+    assert revisions()[-1] == SCHEMA
+    assert revisions() == sorted(revisions())
+
+
+@pytest.mark.parametrize("revision", revisions())
+def test_a_file_of_every_schema_opens_and_goes_on(revision, path):
+    """A step that is released comes with a dump of a file it made: tests/studies/schemas."""
+    with sqlite3.connect(path) as raw:
+        raw.executescript((HERE / "schemas" / f"{revision}.sql").read_text())
+    raw.close()
+    store = open_store(path)
+    kinds = ["created", "asked", "answered", "corrected", "asked", "withdrawn", "accepted"]
+    assert [event.kind for event in store.events("pilot")] == kinds
+    ask(store)
+    verdict = verify(store, "pilot")
+    assert (verdict.events, verdict.flaws) == (8, ())
+    assert store.snapshot("pilot").state == '{"kept":true}'
+    assert store.blob(store.blobs()[0]) == '["a","b"]'
+    store.close()
+
+
+def test_migrations_leave_the_tables_that_the_statements_expect_on_postgresql(on_postgres):
+    with on_postgres.database.engine.connect() as connection:
+        options = {"version_table": VERSION_TABLE, "compare_type": True}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, METADATA) == []
+
+
+def test_migrations_leave_the_tables_that_the_statements_expect_on_sqlite(opened, tmp_path):
+    declared = sa.create_engine(f"sqlite:///{tmp_path / 'declared.db'}")
+    METADATA.create_all(declared)
+    made = [engine.connect() for engine in (opened.database.engine, declared)]
+    listed = "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql <> ''"
+    by_migration, by_declaration = (dict(map(tuple, db.execute(sa.text(listed)))) for db in made)
+    assert by_migration.pop(VERSION_TABLE)
+    assert by_migration == by_declaration
+    for connection in made:
+        connection.close()
+    declared.dispose()
+
+
+def test_reopening_needs_no_migrations_and_not_even_their_library(opened, path):
+    code = f"import sys; from sidestep.studies.store import open_store; open_store({str(path)!r})\n"
+    code += "print('sqlalchemy' in sys.modules, 'alembic' in sys.modules, 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "False"]
+
+
+def test_a_newer_schema_is_refused_and_left_alone(opened, path):
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    raw.close()
+    with pytest.raises(SchemaError, match=r"written by a newer sidestep \(its schema is 9999"):
+        open_store(path)
+
+
+def test_the_tables_of_another_program_are_left_alone(path):
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TABLE studies (study_id INTEGER)")
+    raw.close()
+    with pytest.raises(SchemaError, match="a table 'studies' of another program"):
+        open_store(path)
+
+
+@pytest.mark.parametrize(
+    ("storage", "said"),
+    [
+        ("mysql://me:hunter2@host/db", "begins with mysql://"),
+        ("postgresql://host:port/db", "begins with postgresql://"),
+        ("http://example.org/x.db", "begins with http://"),
+        ("sqlite://", "memory: is the store in memory"),
+        ("sqlite:///:memory:", "memory: is the store in memory"),
+        ("sqlite:///x.db?mode=ro", "a plain path"),
+        ("/no/such/folder/x.db", "a folder that exists"),
+        ("/tmp", "a file, got the folder"),
+        ("", "storage must be a path"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_refused(storage, said, refusal, monkeypatch):
+    monkeypatch.delenv("SIDESTEP_STORAGE", raising=False)
+    message = refusal(open_store, storage)
+    assert said in message
+    assert "hunter2" not in message
+
+
+def test_a_file_that_is_not_there_is_made_only_where_that_is_meant(path, refusal):
+    assert "a file that exists" in refusal(open_store, path, create=False)
+    assert not path.exists()
+    open_store(f"sqlite:///{path}").close()
+    assert path.exists()
+    open_store(path, create=False).close()
+
+
+def test_a_file_that_is_no_database_is_left_alone(path):
+    path.write_bytes(b"name,dose\nada,40\n" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match="is not a SQLite database, or is damaged"):
+        open_store(path)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_file_says_so(path):
+    store = SqlStore.open(path)
+    store.create("pilot", {}, actor="ada", body={"long": "x" * 20_000})
+    store.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
+    with pytest.raises(StorageError, match="is damaged|cannot be read"):
+        open_store(path).events("pilot")
+
+
+def test_a_locked_file_is_waited_for_and_then_said_to_be_locked(opened, path):
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    before = time.monotonic()
+    with pytest.raises(StorageBusy, match="is locked by another program; nothing was saved"):
+        ask(opened)
+    assert 0.2 <= time.monotonic() - before < 5
+    assert opened.head("pilot").seq == 1  # reading does not wait
+    holder.rollback()
+    holder.close()
+    assert ask(opened).seq == 2
+
+
+def test_a_thread_waits_for_its_turn_and_then_says_so(opened):
+    entered, leave, failed = threading.Event(), threading.Event(), []
+
+    def hold():
+        with opened.writing("pilot"):
+            entered.set()
+            leave.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    entered.wait(10)
+    with pytest.raises(StorageBusy, match="busy with another entry"):
+        ask(opened)
+    leave.set()
+    holder.join()
+    assert failed == []
+    assert ask(opened).seq == 2
+
+
+def test_transactions_are_not_nested(opened):
+    with opened.writing("pilot"), pytest.raises(RuntimeError, match="cannot be nested"):
+        ask(opened)
+
+
+def test_a_full_disk_says_so_and_goes_on_when_there_is_room(opened):
+    room = {"pages": 12}
+
+    @sa.event.listens_for(opened.database.engine, "checkout")
+    def limit(connection, *_):
+        connection.execute(f"PRAGMA max_page_count = {room['pages']}")
+
+    long = {"long": "x" * 100_000}
+    with pytest.raises(StorageFull, match=r"^disk full: .*can be read"):
+        append(opened, long)
+    assert opened.head("pilot").seq == 1
+    room["pages"] = 10_000
+    assert append(opened, long).seq == 2
+
+
+def append(store, body):
+    with store.writing("pilot") as log:
+        return log.append("asked", body=body, actor="ada")
+
+
+AS_NOBODY = """
+import os, sys
+from sidestep.errors import StorageError
+from sidestep.studies.store import open_store
+from sidestep.studies import sql
+if os.geteuid() == 0:
+    os.setgid(65534); os.setuid(65534)
+store = open_store(sys.argv[1])
+print(store.head("pilot").seq)
+try:
+    with store.writing("pilot") as log:
+        log.append("asked", body={}, actor="ada")
+except StorageError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def shared_folder():
+    """A folder that another user can look into but not write to."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_a_read_only_file_can_be_read_and_says_that_it_is_read_only(shared_folder):
+    """SQLite's two other files stay beside it, as the store is open in this process."""
+    path = shared_folder / "study.db"
+    store = SqlStore.open(path)
+    store.create("pilot", {}, actor="ada", body={})
+    for file in shared_folder.iterdir():
+        file.chmod(0o444)
+    command = [sys.executable, "-c", AS_NOBODY, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    store.close()
+    assert done.returncode == 0, done.stderr
+    seq, said = done.stdout.splitlines()
+    assert seq == "1"
+    assert "is read-only for this user; nothing was saved" in said
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET body = '{}' WHERE seq = 2",
+        "DELETE FROM events WHERE seq = 2",
+        "DELETE FROM texts",
+        "UPDATE texts SET actor = 'eve' WHERE seq = 2",
+        "UPDATE texts SET reason = 'none', reason_salt = 'x' WHERE seq = 2",
+        "DELETE FROM studies",
+        "UPDATE studies SET config = '{}x'",
+        "UPDATE studies SET head_seq = 1",
+        "UPDATE blobs SET body = 'x'",
+        "DELETE FROM blobs",
+    ],
+)
+def test_the_database_itself_refuses_to_edit_the_record(storage, statement):
+    store = SqlStore.open(storage)
+    store.create("pilot", {}, actor="ada", body={})
+    store.put_blob(
+        "a591a6d40bf420404a011733cfb7b190d62c65bf0bcda32b57b277d9ad9f146e", "Hello World"
+    )
+    ask(store)
+    with (
+        store.database.engine.connect() as connection,
+        pytest.raises(sa.exc.DBAPIError, match="the record only grows"),
+    ):
+        connection.exec_driver_sql(statement)
+    store.close()
+
+
+def test_a_forked_child_has_connections_of_its_own(storage):
+    store = SqlStore.open(storage)
+    store.create("pilot", {}, actor="ada", body={})
+    ask(store)
+    child = os.fork()
+    if child == 0:
+        ask(store, key="child")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ask(store, key="parent").seq == 4
+    assert verify(store, "pilot").holds
+    store.close()
+
+
+def test_where_nobody_listens_the_sentence_comes_at_once(tmp_path):
+    before = time.monotonic()
+    with pytest.raises(StorageLost, match="postgresql://ada@/pilot.* cannot be reached"):
+        open_store(f"postgresql://ada@/pilot?host={tmp_path}")
+    assert time.monotonic() - before < 5
+
+
+def test_a_database_that_does_not_exist_is_named_without_the_password(postgres):
+    url = postgres.url("nowhere").replace("postgres@", "postgres:hunter2@")
+    with pytest.raises(StorageError, match='database "nowhere" does not exist') as caught:
+        open_store(url)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", ["synchronous_commit"])
+def test_a_forgetful_server_is_warned_about(postgres, setting):
+    url = f"{postgres.emptied()}&options=-c{setting}%3Doff"
+    with pytest.warns(DurabilityWarning, match=f"{setting} off: after a crash"):
+        open_store(url).close()
+
+
+def cut_off(store) -> int:
+    """Cut every connection of the store, as a restart of the server does."""
+    url = store.database.engine.url.set(drivername="postgresql")
+    with psycopg.connect(url.render_as_string(hide_password=False), autocommit=True) as admin:
+        return admin.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ).fetchone()[0]
+
+
+def test_a_cut_connection_is_made_anew_where_nothing_is_at_stake(on_postgres):
+    store = on_postgres
+    assert cut_off(store) >= 1
+    assert store.head("pilot").seq == 1
+    cut_off(store)
+    assert ask(store).seq == 2
+
+
+def test_a_connection_cut_in_the_middle_is_lost_and_nothing_is_saved(on_postgres):
+    store = on_postgres
+
+    def act():
+        with store.writing("pilot") as log:
+            log.append("asked", body={}, actor="ada", key="k")
+            cut_off(store)
+
+    with pytest.raises(StorageLost, match="trying again with the same key is safe"):
+        act()
+    assert store.find("pilot", "k") is None
+
+
+def test_write_tries_again_and_writes_once(on_postgres):
+    store, tries = on_postgres, []
+
+    def act(log):
+        tries.append(log.head.seq)
+        done = log.find("k") or log.append("asked", body={}, actor="ada", key="k")
+        if len(tries) == 1:
+            cut_off(store)
+        return done
+
+    assert write(store, "pilot", act).seq == 2
+    assert tries == [1, 1]
+    assert store.head("pilot").seq == 2
+
+
+def test_a_lock_that_is_not_given_up_is_waited_for_and_then_said(postgres):
+    url = postgres.emptied()
+    store, other = SqlStore.open(url, patience=0.3), SqlStore.open(url, patience=0.3)
+    store.create("pilot", {}, actor="ada", body={})
+    with store.writing("pilot"), pytest.raises(StorageBusy, match="is locked by another program"):
+        ask(other)
+    assert ask(other).seq == 2
+    store.close()
+    other.close()
+
+
+def test_two_studies_of_one_server_do_not_wait_for_each_other(on_postgres):
+    on_postgres.create("other", {}, actor="ada", body={})
+    with on_postgres.writing("pilot") as log:
+        assert ask(on_postgres, "other").seq == 2
+        log.append("asked", body={}, actor="ada")
+    assert on_postgres.head("pilot").seq == 2
+
+
+BARE = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("numpy", "scipy", "numba", "pydantic", "polars"):
+            raise ImportError(f"{name} is not here")
+sys.meta_path.insert(0, Blocked())
+from sidestep.studies.store import open_store
+from sidestep.studies.record import verify
+from sidestep.studies.exchange import export_study
+from sidestep.studies.copies import backup
+from sidestep.studies.doctor import doctor
+store = open_store(sys.argv[1])
+with store.writing("pilot") as log:
+    ticket = log.append("asked", body={}, actor="ada").seq
+    log.append("answered", ticket=ticket, outcome="sodium", body={"value": 138.0}, actor="lab")
+    log.append("corrected", ticket=ticket, body={"is": 136.0}, actor="lab", reason="misread")
+    log.append("withdrawn", ticket=ticket, body={}, actor="lab", reason="missed")
+print(verify(store, "pilot").holds, len(list(export_study(store, "pilot"))))
+print(len(backup(store, sys.argv[2])), {finding.state for finding in doctor(store)})
+"""
+
+
+def test_the_record_works_where_the_arithmetic_cannot_be_imported(opened, path, tmp_path):
+    command = [sys.executable, "-c", BARE, str(path), str(tmp_path / "copy.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["True 6", "1 {'ok'}"]
