@@ -150,11 +150,12 @@ class Study(Reading):
             context=context,
         )
         author = Author(actor or self.actor, key or uuid4().hex)
-        question, fresh = write(
-            self._store, self.name, lambda log: self._asked(log, request, author, new=new)
-        )
-        if fresh is not None:
-            self._live.took(fresh)
+        with self._turn:
+            question, fresh = write(
+                self._store, self.name, lambda log: self._asked(log, request, author, new=new)
+            )
+            if fresh is not None:
+                self._live.took(fresh)
         return self._ticket(question)
 
     def tell(
