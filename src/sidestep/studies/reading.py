@@ -15,7 +15,7 @@ from sidestep.studies.overview import show_card
 from sidestep.studies.plan import Plan
 from sidestep.studies.record_card import verify_card
 from sidestep.studies.recording import Told
-from sidestep.studies.store import Events, Store
+from sidestep.studies.store import Events, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 class Reading:
     """A study as a reader has it."""
 
-    def __init__(self, store: Store, name: str, plan: Plan, actor: str) -> None:
+    def __init__(
+        self, store: Store, name: str, plan: Plan, actor: str, writer: Writer = write
+    ) -> None:
         self.name, self.plan, self.actor = name, plan, actor
-        self._store = store
+        self._store, self._save = store, writer
         self._live = Live(store, name, plan)
 
     def best(self, *, rounds: bool = False) -> "Best":
