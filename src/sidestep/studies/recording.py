@@ -106,7 +106,7 @@ def correct(
     value = checked_result(plan, answer.outcome, told.value)
     given = _changed(plan, answer.action, told.given)
     action = answer.action | given
-    change = {"answer": answer.entry, "row": answer.row, "is": value}
+    change: dict[str, Any] = {"answer": answer.entry, "row": answer.row, "is": value}
     change |= {"action": given} if given else {}
     found = repeat_of(
         log,
