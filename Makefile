@@ -1,5 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
+BROWSERS := chromium chromium-browser google-chrome
 
 .venv/made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -9,24 +10,33 @@ BIN := .venv/bin
 run: .venv/made             ## the paper's experiments; leaves out/report.html
 	$(BIN)/sidestep reproduce all --out out
 
+serve: .venv/made           ## the service with a simulated study, on this machine
+	$(BIN)/sidestep serve --demo
+
 quick-start: .venv/made     ## the example of the README
 	$(BIN)/python benchmarks/quick_start.py
 
-test: .venv/made            ## everything but slow statistical claims
+browser:                    ## a Chromium for the tests of the pages, where one may be installed
+	@which $(BROWSERS) >/dev/null 2>&1 || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || true
+
+test: .venv/made browser    ## everything but slow statistical claims
 	$(BIN)/pytest -n 2 --dist worksteal
+	@which $(BROWSERS) >/dev/null 2>&1 || \
+	  echo 'No Chromium was found and none could be installed: the tests of the pages were skipped.'
 
 check: .venv/made           ## before every push: format, lint, types, import contract, fast tests
 	$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo
 	$(BIN)/pytest --quiet -m 'not slow and not full' -n 2
 
-test-slow: .venv/made       ## statistical claims over many runs
+test-slow: .venv/made browser ## statistical claims over many runs, long counts, notebooks
 	$(BIN)/pytest -n 2 -m slow
 
 bench: .venv/made           ## speed: the machine's limits, numpy, every policy; leaves bench/bench.md
-	$(BIN)/sidestep bench --out bench
+	$(BIN)/python -m benchmarks.speed --out bench
 
 bench-check: .venv/made     ## has anything become slower? ratios against numpy, in a minute
-	$(BIN)/python benchmarks/check.py
+	$(BIN)/python -m benchmarks.check
 
 readme-figures: run         ## the two figures of the README, from the traces of `make run`
 	cp out/figures/synthetic-synthetic-regret.png docs/figures/synthetic.png
@@ -35,4 +45,4 @@ readme-figures: run         ## the two figures of the README, from the traces of
 docs: .venv/made            ## the pages are plain Markdown; this checks that their links and names exist
 	$(BIN)/pytest --quiet tests/test_docs.py
 
-.PHONY: run quick-start readme-figures test check test-slow bench bench-check docs
+.PHONY: run serve quick-start readme-figures browser test check test-slow bench bench-check docs

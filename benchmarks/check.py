@@ -11,9 +11,9 @@ import os
 for threads in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{threads}_NUM_THREADS"] = "1"
 
-from sidestep.experiments.speed.clock import Effort
-from sidestep.experiments.speed.contest import contest
-from sidestep.experiments.speed.worlds import PAPER_GIVEN, WARFARIN
+from benchmarks.speed.clock import Effort
+from benchmarks.speed.contest import contest
+from benchmarks.speed.worlds import PAPER_GIVEN, WARFARIN
 
 NUMPY, PINV = "numpy, recomputing", "pinv per arm"
 FLOORS = (  # world, ours, rival, least ratio

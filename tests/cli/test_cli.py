@@ -32,7 +32,7 @@ policy = "uniform"
 """
 
 
-COMMANDS = ["reproduce", "run", "report", "bench", "policies", "environments"]
+COMMANDS = ["reproduce", "run", "report", "policies", "environments"]
 
 
 def sidestep(*arguments, cwd=None):
@@ -215,29 +215,3 @@ def alive(group):
     listed = subprocess.check_output(["ps", "-A", "-o", "pgid=,stat="], text=True)
     rows = [line.split() for line in listed.splitlines()]
     return [row for row in rows if row[0] == str(group) and not row[1].startswith("Z")]
-
-
-def test_ctrl_c_in_the_benchmark_keeps_what_was_measured(tmp_path):
-    out = tmp_path / "bench"
-    command = [
-        sys.executable,
-        "-m",
-        "sidestep.cli.main",
-        "bench",
-        "--quick",
-        "--json",
-        "--out",
-        out,
-    ]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stderr is not None
-    for line in child.stderr:
-        if line.startswith("2/"):  # the limits of the machine are known
-            break
-    os.kill(child.pid, signal.SIGINT)
-    printed, said = child.communicate(timeout=200)
-    assert child.returncode == 130
-    assert f"what was measured is kept in {out}" in said
-    assert list(json.loads(printed)["tables"]) == ["limits"]
-    assert json.loads((out / "bench.json").read_text()) == json.loads(printed)
-    assert "reading from L1" in (out / "bench.md").read_text()

@@ -36,14 +36,6 @@ INTERRUPTED = 130  # what shells expect after Ctrl-C
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
 
 
-class Interrupted(SystemExit):
-    """Ctrl-C in a command that has a sentence of its own for it."""
-
-    def __init__(self, kept: str) -> None:
-        super().__init__(INTERRUPTED)
-        self.kept = kept
-
-
 def _version(asked: bool) -> None:  # noqa: FBT001  (typer calls it so)
     if asked:
         print(f"sidestep {__version__}")
@@ -85,16 +77,16 @@ def reproduce(
 
     Example: sidestep reproduce all --jobs 2 --out out
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
     settings = {"runs": runs, "horizon": horizon, "seed": seed}
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
-    failed = bench.reproduce(
+    failed = lab.reproduce(
         wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
     )
-    bench.finish(out, as_json=as_json, failed=failed)
+    lab.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -111,10 +103,10 @@ def run(
 
     Example: sidestep run mine.toml --jobs 2 --resume
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    failed = bench.run_spec(
+    failed = lab.run_spec(
         spec,
         out=out,
         jobs=jobs or _cores(),
@@ -122,7 +114,7 @@ def run(
         resume=resume,
         overwrite=overwrite,
     )
-    bench.finish(out, as_json=as_json, failed=failed)
+    lab.finish(out, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -133,32 +125,9 @@ def report(
 
     Example: sidestep report out
     """
-    from sidestep.cli import bench
+    from sidestep.cli import lab
 
-    bench.finish(folder, as_json=as_json)
-
-
-@app.command()
-def bench(
-    peers: Annotated[
-        bool, typer.Option("--peers", help="Also the peers of benchmarks/peers.txt.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A look: a minute, once all is compiled.")
-    ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for bench.json, .md and .png.")] = Path("bench"),
-    as_json: AsJson = False,
-) -> None:
-    """Measure how fast decisions are: against the machine's limits, numpy, and other packages.
-
-    Example: sidestep bench --peers --out bench
-    """
-    for threads in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # read when numpy is imported
-        os.environ[f"{threads}_NUM_THREADS"] = "1"
-    from sidestep.cli import speed
-
-    if not speed.bench(out, quick=quick, with_peers=peers, as_json=as_json):
-        raise Interrupted(f"what was measured is kept in {out}")
+    lab.finish(folder, as_json=as_json)
 
 
 @app.command()
@@ -189,6 +158,31 @@ def environments(as_json: AsJson = False) -> None:
         for name, maker in WORLDS.items()
     ]
     _print_catalog(rows, "world", as_json=as_json)
+
+
+@app.command()
+def demo(
+    storage: Annotated[str, typer.Argument(help="Where the study is kept.")] = "demo.db",
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="Play so many visits by yourself and show what came out.", min=1),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the study.", min=0)] = 7,
+    as_json: AsJson = False,
+) -> None:
+    """A simulated clinic to play with: three drugs, four markers, a laboratory that answers.
+
+    Example: sidestep demo
+             sidestep demo --rounds 30
+    """
+    from sidestep.cli import demo as clinic
+
+    study = clinic.opened(storage, seed)
+    if rounds is None and sys.stdin.isatty():
+        clinic.by_hand(study)
+    else:
+        clinic.play(study, rounds or 20)
+    clinic.conclude(study, storage, as_json=as_json)
 
 
 def _first_line(thing: Any) -> str:
@@ -234,8 +228,6 @@ def main() -> None:
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except (KeyboardInterrupt, typer.Abort):
         _say_interrupted()
-    except Interrupted as leaving:
-        _say_interrupted(leaving.kept)
     except SystemExit as leaving:
         if leaving.code == INTERRUPTED:
             _say_interrupted()
@@ -247,9 +239,9 @@ def main() -> None:
         sys.exit(error.exit_code)
 
 
-def _say_interrupted(kept: str = "finished runs are kept, --resume goes on") -> NoReturn:
+def _say_interrupted() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving already
-    print(f"sidestep: interrupted; {kept}", file=sys.stderr)
+    print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
     sys.exit(INTERRUPTED)
 
 

@@ -3,15 +3,15 @@
 import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
+from sidestep.core.lookup import look_up
 from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
 from sidestep.environments.synthetic import synthetic
 from sidestep.environments.warfarin import warfarin, warfarin_lookalike
 from sidestep.errors import InputError, SidestepError
-from sidestep.policies.catalog import look_up
 
 Maker = Callable[..., Instance]
 
@@ -28,14 +28,6 @@ WORLDS: dict[str, Maker] = {
 
 SEED = "seed"
 NEEDED = "(needed)"  # stands for the default of a knob that has none
-
-
-class World(NamedTuple):
-    """A world as a list shows it."""
-
-    name: str
-    summary: str
-    knobs: dict[str, Any]  # name and default
 
 
 def from_config(
@@ -69,14 +61,6 @@ def knobs_of_world(maker: Maker) -> dict[str, Any]:
         for knob in inspect.signature(maker).parameters.values()
         if knob.kind in (knob.POSITIONAL_OR_KEYWORD, knob.KEYWORD_ONLY)
     }
-
-
-def describe_worlds() -> list[World]:
-    """Every world of the catalog: its name, its first line, its knobs."""
-    return [
-        World(name, (inspect.getdoc(maker) or "").partition("\n")[0], knobs_of_world(maker))
-        for name, maker in WORLDS.items()
-    ]
 
 
 def _check_knobs(name: str, maker: Maker, given: Mapping[str, Any]) -> None:

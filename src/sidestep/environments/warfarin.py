@@ -16,10 +16,10 @@ from sidestep.core.actions import Arms, name_directions, unreached
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer
 from sidestep.core.geometry import orthonormal, project_off
+from sidestep.core.lookup import look_up
 from sidestep.environments.instance import Instance
 from sidestep.environments.iwpc import STATINS, Tally, read_records
 from sidestep.errors import UnreachedDirectionsWarning
-from sidestep.policies.catalog import look_up
 
 NORMAL_INR = 2.5
 OUTCOMES = ("stability", "inr")

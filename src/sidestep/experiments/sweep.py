@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sidestep.core.lookup import look_up
 from sidestep.core.problem import Problem
 from sidestep.environments.catalog import from_config as world_from_config
 from sidestep.environments.sources import compiled_source
@@ -20,7 +21,6 @@ from sidestep.experiments.simulate import simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.catalog import from_config as policy_from_config
-from sidestep.policies.catalog import look_up
 from sidestep.policies.protocol import check_can_play
 
 SHORT = 2  # rounds of a run that only compiles

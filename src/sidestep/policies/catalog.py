@@ -1,13 +1,12 @@
 """Every policy by name, and how to build one from a name and a dict."""
 
 import dataclasses
-import difflib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from sidestep.core.lookup import look_up
 from sidestep.core.problem import Problem
-from sidestep.errors import UnknownNameError
 from sidestep.policies.epsilon_greedy import EpsilonGreedy
 from sidestep.policies.explore_commit import ExploreThenCommit
 from sidestep.policies.oful import OFUL
@@ -55,16 +54,3 @@ def knobs_of(policy: type) -> dict[str, Any]:
         for knob in dataclasses.fields(policy)
         if knob.init and knob.name != "problem"
     }
-
-
-def look_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
-    """The entry of that name, or one sentence with the nearest name there is."""
-    if name in table:
-        return table[name]
-    near = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise UnknownNameError(f"{kind} must be one of {_words(table)}, got {name!r}{hint}")
-
-
-def _words(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "(none)"

@@ -8,10 +8,9 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sidestep import __version__
 from sidestep.errors import StorageError
 from sidestep.studies.book import Book, book_from_json
-from sidestep.studies.events import Event, canonical, digest
+from sidestep.studies.events import CODE, Event, canonical, digest
 from sidestep.studies.plan import Plan
 from sidestep.studies.store import Log, Snapshot, Store
 
@@ -26,7 +25,7 @@ class Live:
 
     def __init__(self, store: Store, name: str, plan: Plan) -> None:
         self._store, self._name, self._plan = store, name, plan
-        self._policy = digest(canonical([plan.to_config(), __version__]))
+        self._policy = digest(canonical([plan.to_config(), CODE]))
         self._mind: Mind | None = None
         self._state: str | None = None  # what the snapshot has of the policy
         self.book = Book()

@@ -15,6 +15,7 @@ from sidestep.studies.overview import show_card
 from sidestep.studies.plan import Plan
 from sidestep.studies.record_card import verify_card
 from sidestep.studies.recording import Told
+from sidestep.studies.request import context_of
 from sidestep.studies.store import Events, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
@@ -32,21 +33,24 @@ class Reading:
         self._store, self._save = store, writer
         self._live = Live(store, name, plan)
 
-    def best(self, *, rounds: bool = False) -> "Best":
+    def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
         """What the study would stand by today, whether that is enough, and what is not settled."""
+        from sidestep.studies.advising import advise  # noqa: PLC0415
         from sidestep.studies.best_card import best_card  # noqa: PLC0415
 
         book = self._live.follow()
-        best = self._live.mind().advise(book)
+        best = advise(self._live.mind(), book, dict(context_of(self.plan, context)))
         return replace(best, card=best_card(self.plan, self.name, best))
 
-    def explain(self, *, top: int = 8) -> "Explanation":
+    def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
         """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
         from sidestep.studies.advice import Explanation  # noqa: PLC0415
+        from sidestep.studies.advising import explain  # noqa: PLC0415
         from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
 
         book = self._live.follow()
-        rows = tuple(self._live.mind().explain(book))
+        here = dict(context_of(self.plan, context))
+        rows = tuple(explain(self._live.mind(), book, here))
         return Explanation(rows, explain_card(self.plan, self.name, rows, top))
 
     def doubt(

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from sidestep.studies.book import Book
+from sidestep.studies.deciding import decide
 from sidestep.studies.mind import Mind
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_from_json
@@ -30,7 +31,7 @@ def replayed(store: Store, name: str, plan: Plan) -> tuple[int, list[Difference]
             if event.kind == "asked":
                 mind.learn(book)
                 request = request_from_json(event.body.get("request", {}))
-                again = mind.decide(event.seq, book, request)
+                again = decide(mind, event.seq, book, request)
                 found += [
                     Difference(event.seq, part, event.body[part], again[part])
                     for part in COMPARED

@@ -15,6 +15,7 @@ from sidestep.core.problem import Problem
 from sidestep.core.solids import Box
 from sidestep.errors import InputError
 from sidestep.studies.factors import Setting, Value
+from sidestep.studies.formula import Features
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.request import Request
 
@@ -27,19 +28,74 @@ class Interval(NamedTuple):
     high: float
 
 
-def vector(plan: Plan, setting: Mapping[str, Value]) -> FloatArray:
-    """A setting on the common scale; the baseline is the origin; (d,)."""
-    return np.array(
-        [part for factor in plan.factors for part in factor.coordinates(setting[factor.name])]
-    )
+class Scale:
+    """From units to arrays, and back."""
 
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._features = None if plan.model is None else Features(plan)
+        self._actions = self._menu({}) if not plan.context else None
+        self.longest = self._features.longest if self._features else self.actions({}).longest
 
-def actions_of(plan: Plan) -> Actions:
-    """The candidates on the common scale: arms in the order of their numbers, or a box."""
-    if not plan.candidates.is_box:
-        settings = (plan.candidates.setting(number) for number in range(len(plan.candidates)))
-        return Arms(np.array([vector(plan, setting) for setting in settings]))
-    return Box(*_corners(plan, Request(), {}))
+    def vector(self, setting: Mapping[str, Value], context: Mapping[str, Value]) -> FloatArray:
+        """A setting on the common scale; the baseline is the origin; (d,)."""
+        if self._features is not None:
+            return np.asarray(self._features.rows([setting], context)[0])
+        return np.array(
+            [
+                part
+                for factor in self.plan.factors
+                for part in factor.coordinates(setting[factor.name])
+            ]
+        )
+
+    def actions(self, context: Mapping[str, Value]) -> Actions:
+        """The candidates on the common scale: arms in the order of their numbers, or a box."""
+        return self._menu(context) if self._actions is None else self._actions
+
+    def _menu(self, context: Mapping[str, Value]) -> Actions:
+        menu = self.plan.candidates
+        if menu.is_box:
+            return Box(*_corners(self.plan, Request(), {}))
+        if self._features is not None:
+            return Arms(self._features.of(menu, context))
+        settings = (menu.setting(number) for number in range(len(menu)))
+        return Arms(np.array([self.vector(setting, {}) for setting in settings]))
+
+    def setting(self, action: FloatArray) -> Setting:
+        """The setting nearest to a point of the box, in digits that a person can set."""
+        return {
+            factor.name: factor.nearest(float(part))
+            for factor, part in zip(self.plan.factors, action, strict=True)
+        }
+
+    def problem(self, dim: int) -> Problem:
+        """What the policy is told, all of it on the common scale."""
+        plan = self.plan
+        noise = [
+            None if each.noise is None else each.change_scaled(each.noise) for each in plan.outcomes
+        ]
+        told: dict[str, Any] = {}
+        most = min(len(plan.protected), dim)
+        if plan.rank is not None and not 1 <= plan.rank <= most:
+            raise InputError(f"rank must lie in 1..{most} for this study, got {plan.rank!r}")
+        if plan.aim == CLEAN:
+            told |= {"subspace_dim": plan.rank, "resolution": plan.resolution}
+        return Problem(
+            dim=dim,
+            n_protected=len(plan.protected),
+            noise_scale=None if None in noise else noise,  # type: ignore[arg-type]
+            norm_bound=1.0 / self.longest,
+            action_bound=self.longest,
+            costs=[outcome.cost for outcome in plan.outcomes],
+            **told,
+        )
+
+    def in_units(self, index: int, ends: Any) -> Interval:
+        """A change on the common scale, in the unit of its outcome."""
+        outcome = self.plan.outcomes[index]
+        estimate, *sides = (outcome.change(float(end)) for end in ends)
+        return Interval(estimate, min(sides), max(sides))
 
 
 def allowed_of(plan: Plan, actions: Actions, request: Request, last: Setting) -> Actions:
@@ -67,42 +123,9 @@ def _corners(plan: Plan, request: Request, last: Setting) -> tuple[FloatArray, F
         low, high = max(low, float(factor.low or 0)), min(high, float(factor.high or 0))
         if low > high:
             raise InputError(
-                f"allowed and largest_step must leave a value for {factor.name}, got {low:g} to {high:g}"
+                f"allowed and largest_step must leave a value for {factor.name}, "
+                f"got {low:g} to {high:g}"
             )
         ends.append([factor.coordinates(end)[0] for end in (low, high)])
     low, high = np.array(ends).T
     return low, high
-
-
-def setting_at(plan: Plan, action: FloatArray) -> Setting:
-    """The setting nearest to a point of the box, in digits that a person can set."""
-    return {
-        factor.name: factor.nearest(float(part))
-        for factor, part in zip(plan.factors, action, strict=True)
-    }
-
-
-def problem_of(plan: Plan, actions: Actions) -> Problem:
-    """What the policy is told, all of it on the common scale."""
-    noise = [
-        None if each.noise is None else each.change_scaled(each.noise) for each in plan.outcomes
-    ]
-    told: dict[str, Any] = {}
-    if plan.aim == CLEAN:
-        told |= {"subspace_dim": plan.rank, "resolution": plan.resolution}
-    return Problem(
-        dim=actions.dim,
-        n_protected=len(plan.protected),
-        noise_scale=None if None in noise else noise,  # type: ignore[arg-type]
-        norm_bound=1.0 / actions.longest,
-        action_bound=actions.longest,
-        costs=[outcome.cost for outcome in plan.outcomes],
-        **told,
-    )
-
-
-def in_units(plan: Plan, index: int, ends: Any) -> Interval:
-    """A change on the common scale, in the unit of its outcome."""
-    outcome = plan.outcomes[index]
-    estimate, *sides = (outcome.change(float(end)) for end in ends)
-    return Interval(estimate, min(sides), max(sides))

@@ -282,7 +282,9 @@ class Study(Reading):
         if mine is not None:
             check_same_request(mine, wanted)
             return mine, None
-        body = self._live.mind().decide(log.head.seq + 1, book, request)
+        from sidestep.studies.deciding import decide  # noqa: PLC0415
+
+        body = decide(self._live.mind(), log.head.seq + 1, book, request)
         event = log.append("asked", body=body, actor=author.actor, key=author.key)
         return question_of(event), event
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from math import isnan
 from typing import Any
 
-from sidestep.experiments.speed.targets import find, verdicts
+from benchmarks.speed.targets import find, verdicts
 
 Row = dict[str, Any]
 OURS = ("protected-linucb", "oful")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sidestep.experiments.speed.worlds import HUGE, LARGE, PAPER, PAPER_GIVEN, WARFARIN, World
+from benchmarks.speed.worlds import HUGE, LARGE, PAPER, PAPER_GIVEN, WARFARIN, World
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

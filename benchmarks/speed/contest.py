@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.speed.clock import Effort, Rounds, fitting, interleaved, race
+from benchmarks.speed.grid import asked
+from benchmarks.speed.peers import Board, Play, ready
+from benchmarks.speed.rivals import Pinv, Rival, Vectorised
+from benchmarks.speed.rounds import Given
+from benchmarks.speed.worlds import FIXED, World, policy_of, unit_vectors
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.environments.instance import Instance
 from sidestep.experiments.simulate import simulate, streams_of
-from sidestep.experiments.speed.clock import Effort, Rounds, fitting, interleaved, race
-from sidestep.experiments.speed.grid import asked
-from sidestep.experiments.speed.peers import Board, Play, ready
-from sidestep.experiments.speed.rivals import Pinv, Rival, Vectorised
-from sidestep.experiments.speed.rounds import Given
-from sidestep.experiments.speed.worlds import FIXED, World, policy_of, unit_vectors
 
 Row = dict[str, Any]
 ROUNDS = 1000  # of a run; a slower contestant plays as many of them as fit into its turn

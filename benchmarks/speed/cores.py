@@ -6,8 +6,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
+from benchmarks.speed.worlds import PAPER, policy_of
 from sidestep.experiments.simulate import Executor, simulate_many
-from sidestep.experiments.speed.worlds import PAPER, policy_of
 
 RUNS = 100
 HORIZON = 10_000

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.compiled import compiled
 from sidestep.core.estimator import absorb_with
 from sidestep.core.forms import Menu, empty_forms
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
 from sidestep.environments.instance import Instance, feedback_of
 from sidestep.policies.base import CompiledPolicy
-from sidestep.policies.dispatch import choose
+from sidestep.policies.dispatch import Draws, choose
 
 
 @kernel(refcounts=False)
@@ -27,7 +28,7 @@ def play_given(
     truth: Any,
     columns: Any,
     squared: Any,
-    room: Any,
+    forms: Any,
     workspace: Any,
     draws: Any,
     played: Any,
@@ -37,9 +38,10 @@ def play_given(
     for t in range(played.shape[0]):
         given = t % columns.shape[0]
         menu = Menu(columns[given], squared[given])
-        for i in range(room.filled.size):
-            room.filled[i] = 0
-        arm, index, _, _ = choose(knobs, evidence, core_set, menu, room, (nothing, nothing))
+        for i in range(forms.filled.size):
+            forms.filled[i] = 0
+        no_draws = Draws(nothing, nothing)
+        arm, index, _, _ = choose(knobs, evidence, core_set, menu, forms, no_draws)
         copy_into(menu.columns[:, arm], action)
         feedback = feedback_of(truth, action, index, draws[t % draws.size])
         absorb_with(gain, evidence, rho, action, index, feedback)
@@ -56,14 +58,14 @@ class Given:
         self.columns = np.ascontiguousarray(np.transpose(menus, (0, 2, 1)))
         self.squared = np.einsum("njk,njk->nk", self.columns, self.columns)
         n = instance.problem.n_vectors
-        self.room = empty_forms(policy.knobs.metric, n, menus.shape[1])
+        self.forms = empty_forms(policy.knobs.metric, n, menus.shape[1])
         self.workspace = np.empty(menus.shape[2]), np.empty(menus.shape[2]), np.empty(0)
 
     def play(self, rounds: int) -> IntArray:
         """Arm and index of every round of a new run; (rounds, 2)."""
         state, played = self.policy.init(), np.empty((rounds, 2), np.int64)
-        play_given(
+        compiled(play_given)(
             *(self.policy.knobs, state.evidence, state.core_set, self.truth),
-            *(self.columns, self.squared, self.room, self.workspace, self.draws, played),
+            *(self.columns, self.squared, self.forms, self.workspace, self.draws, played),
         )
         return played

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from sidestep.experiments.speed.clock import Effort, cpu
-from sidestep.experiments.speed.worlds import BALL, FIXED, FRESH, World
+from benchmarks.speed.clock import Effort, cpu
+from benchmarks.speed.worlds import BALL, FIXED, FRESH, World
 
 FLOAT = 8  # bytes
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")

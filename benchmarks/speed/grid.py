@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sidestep.core.actions import Arms, UnitBall
-from sidestep.environments.instance import Instance
-from sidestep.experiments.simulate import deck, simulate
-from sidestep.experiments.speed.clock import Effort, Rounds, interleaved, race
-from sidestep.experiments.speed.limits import Limits
-from sidestep.experiments.speed.slopes import exponent
-from sidestep.experiments.speed.worlds import (
+from benchmarks.speed.clock import Effort, Rounds, interleaved, race
+from benchmarks.speed.limits import Limits
+from benchmarks.speed.slopes import exponent
+from benchmarks.speed.worlds import (
     BALL,
     PAPER,
     World,
@@ -21,6 +18,9 @@ from sidestep.experiments.speed.worlds import (
     unit_vectors,
     vectors_in_play,
 )
+from sidestep.core.actions import Arms, UnitBall
+from sidestep.environments.instance import Instance
+from sidestep.experiments.simulate import deck, simulate
 
 Row = dict[str, Any]
 FIRST = 1000  # rounds of a run by which growth is judged, whatever the size

@@ -1,6 +1,6 @@
 """What must be measured in a process of its own: memory, compilation, the time to the first round.
 
-`in_child` starts `python -m sidestep.experiments.speed.child TASK ARGUMENTS` and reads one JSON value.
+`in_child` starts `python -m benchmarks.speed.child TASK ARGUMENTS` and reads one JSON value.
 """
 
 import json
@@ -20,7 +20,7 @@ MEGABYTE = 1 << 20
 def in_child(task: str, arguments: Sequence[Any] = (), **environment: str) -> Any:
     """The result of a task in a new process."""
     command = [sys.executable, "-m", __name__, task, json.dumps(arguments)]
-    done = subprocess.run(  # noqa: S603  (our own module)
+    done = subprocess.run(
         command, env={**os.environ, **environment}, stdout=subprocess.PIPE, check=True
     )
     return json.loads(done.stdout)
@@ -28,8 +28,8 @@ def in_child(task: str, arguments: Sequence[Any] = (), **environment: str) -> An
 
 def memory(world: Sequence[Any], policy: str, rounds: int, every: int) -> dict[str, Any]:
     """Peak memory and CPU seconds of one run: the arms that a user brings, and what we add to them."""
+    from benchmarks.speed.worlds import World, policy_of  # noqa: PLC0415
     from sidestep.experiments.simulate import simulate  # noqa: PLC0415  (the child loads late)
-    from sidestep.experiments.speed.worlds import World, policy_of  # noqa: PLC0415
 
     size = World(*world)
     small = size._replace(arms=min(size.arms, 64)).instance()
@@ -72,8 +72,8 @@ def status_of(key: str) -> int | None:
 
 def first_rounds(names: Sequence[str]) -> dict[str, float]:
     """CPU seconds from nothing to the end of the first round of each policy, one after another."""
+    from benchmarks.speed.worlds import PAPER, policy_of  # noqa: PLC0415
     from sidestep.experiments.simulate import simulate  # noqa: PLC0415  (its import is measured)
-    from sidestep.experiments.speed.worlds import PAPER, policy_of  # noqa: PLC0415
 
     found, before = {}, 0.0  # the clock began with the process
     instance = PAPER.instance()
@@ -110,11 +110,11 @@ def first_rounds_cached(names: Sequence[str]) -> list[dict[str, Any]]:
 def commands() -> list[dict[str, Any]]:
     """CPU seconds of commands that do next to nothing, the second time."""
     rows = []
-    for words in (["--help"], ["bench", "--help"], ["policies"]):
+    for words in (["--help"], ["run", "--help"], ["policies"]):
         command = [sys.executable, "-m", "sidestep.cli.main", *words]
         for _ in range(2):
             before = os.times()
-            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
+            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
             after = os.times()
         user = after.children_user - before.children_user
         system = after.children_system - before.children_system

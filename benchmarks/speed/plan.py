@@ -1,4 +1,4 @@
-"""What `sidestep bench` measures, step by step; each step gives rows of one table.
+"""What the benchmark measures, step by step; each step gives rows of one table.
 
 The steps are run one after another by whoever calls, who may stop between any two and keep the rest.
 """
@@ -11,17 +11,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sidestep.experiments.speed import contest, cores, grid
-from sidestep.experiments.speed.child import (
+from benchmarks.speed import contest, cores, grid
+from benchmarks.speed.child import (
     commands,
     compiled_anew,
     first_rounds_cached,
     memory_of,
 )
-from sidestep.experiments.speed.clock import FULL, QUICK
-from sidestep.experiments.speed.limits import as_rows, measured
-from sidestep.experiments.speed.peers import PEERS, installed
-from sidestep.experiments.speed.worlds import (
+from benchmarks.speed.clock import FULL, QUICK
+from benchmarks.speed.limits import as_rows, measured
+from benchmarks.speed.peers import PEERS, installed
+from benchmarks.speed.worlds import (
     AXES,
     GRID,
     HUGE,

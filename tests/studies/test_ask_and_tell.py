@@ -513,3 +513,38 @@ def test_best_says_plainly_when_there_is_nothing_to_say(study):
 
 def test_the_aim_is_not_a_default_that_nobody_chose():
     assert AIM["aim"] in ("clean", "within")
+
+
+def test_a_confirmation_plays_the_recommendation_and_measures_what_is_least_settled(study):
+    play(study, 15)
+    best = study.best()
+    ticket = study.ask(purpose="confirm")
+    assert ticket.action == best.action
+    assert ticket.measure != study.plan.target.name
+    widths = {
+        outcome.name: (best.effects[outcome.name].high - best.effects[outcome.name].low)
+        / outcome.tolerance
+        for outcome in study.plan.protected
+        if best.effects[outcome.name].verdict == "not settled"
+    }
+    if widths:
+        assert ticket.measure == max(widths, key=widths.get)
+    study.tell(ticket.id, 100.0)
+    assert study.ask(purpose="confirm", measure="sodium").measure == "sodium"
+
+
+def test_nothing_can_be_confirmed_before_there_are_results(study, refusal):
+    assert "results" in refusal(study.ask, purpose="confirm")
+
+
+def test_every_question_would_be_put_again(storage):
+    study = clinic(storage)
+    play(study, 6)
+    study.ask(new=True, allowed={"lisinopril": (0, 10)}, measure_only=["sodium"])
+    study.ask(new=True, allowed=[3, 4], largest_step={"amlodipine": 10})
+    study.ask(new=True, purpose="confirm")
+    study.correct(2, 111.0, reason="learned again from here on")
+    study.ask(new=True, panel=2)
+    verdict = study.verify(asks=True)
+    assert verdict.data["holds"], verdict
+    assert "10 questions decided again" in str(verdict)

@@ -2,13 +2,17 @@
 
 import json
 import math
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sidestep.experiments.speed import (
+from benchmarks.speed import (
     child,
     contest,
     figure,
@@ -19,11 +23,11 @@ from sidestep.experiments.speed import (
     plan,
     targets,
 )
-from sidestep.experiments.speed.clock import Effort, fitting, interleaved
-from sidestep.experiments.speed.limits import Limits
-from sidestep.experiments.speed.rivals import Rival
-from sidestep.experiments.speed.slopes import exponent
-from sidestep.experiments.speed.worlds import (
+from benchmarks.speed.clock import Effort, fitting, interleaved
+from benchmarks.speed.limits import Limits
+from benchmarks.speed.rivals import Rival
+from benchmarks.speed.slopes import exponent
+from benchmarks.speed.worlds import (
     AXES,
     BALL,
     FIXED,
@@ -261,3 +265,23 @@ def test_memory_of_this_process_is_read_where_the_system_tells():
     used = child.status_of("VmRSS")
     assert used is None or used > 1 << 20
     assert child.status_of("NoSuchLine") is None
+
+
+@pytest.mark.full
+def test_ctrl_c_in_the_benchmark_keeps_what_was_measured(tmp_path):
+    out = tmp_path / "bench"
+    command = [sys.executable, "-m", "benchmarks.speed", "--quick", "--json", "--out", str(out)]
+    child = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    for line in child.stderr:
+        if line.startswith("2/"):  # the limits of the machine are known
+            break
+    os.kill(child.pid, signal.SIGINT)
+    printed, said = child.communicate(timeout=200)
+    assert child.returncode == 130
+    assert f"what was measured is kept in {out}" in said
+    assert list(json.loads(printed)["tables"]) == ["limits"]
+    assert json.loads((out / "bench.json").read_text()) == json.loads(printed)
+    assert "reading from L1" in (out / "bench.md").read_text()

@@ -13,29 +13,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from sidestep.environments.warfarin import describe
+from sidestep.core.lookup import look_up
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_whole
-from sidestep.experiments.spec import (
-    PolicySpec,
-    Spec,
-    WorldSpec,
-    parse_spec,
-    read_spec,
-    shipped_specs,
-)
+from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
 from sidestep.experiments.sweep import Failed, Progress, Watcher, check_jobs, sweep
-from sidestep.policies.catalog import look_up
+from sidestep.experiments.variants import has_patients, patients_of, shortened, with_table
 
 console = Console(stderr=True)
 
 
 EXTRA = "extra.html"  # what a report shows at the top of an experiment, beside its spec
 SHOWN = 10  # failed runs that are named
-KEPT = 20  # rounds of a run that was cut short, at least
-HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of rounds
 
 
 def reproduce(
@@ -51,7 +42,7 @@ def reproduce(
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
-    if data is not None and not any(map(_has_patients, specs)):
+    if data is not None and not any(map(has_patients, specs)):
         raise InputError(
             f"--data must go with an experiment on patients, warfarin or panel, got {', '.join(names)}"
         )
@@ -64,72 +55,6 @@ def reproduce(
         _say_patients(out / spec.name, lines)
         failed += _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
     return failed
-
-
-def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
-    """The experiment with other runs, seed or horizon, which hold on every world.
-
-    A world with a horizon of its own is cut to the one asked for. Where the horizon is a knob, as in
-    the lower-bound pair, it cannot be cut: such worlds go, unless they are the shortest there are.
-    A shorter run keeps its rounds more closely, so that halves and exponents can still be read off.
-    """
-    change = {key: value for key, value in settings.items() if value is not None}
-    most = change.get("horizon")
-    worlds = spec.worlds
-    if "runs" in change:
-        worlds = [world.model_copy(update={"runs": None}) for world in worlds]
-    if most is not None:
-        change["every"] = min(spec.every, max(most // KEPT, 1))
-        least = min(world.horizon or 0 for world in worlds)
-        worlds = [
-            _cut(world, most)
-            for world in worlds
-            if HORIZON not in world.knobs or (world.horizon or 0) <= max(most, least)
-        ]
-    kept = {world.id for world in worlds}
-    policies = [_among(entry, kept) for entry in spec.policies]
-    return spec.model_copy(update=change | {"worlds": worlds, "policies": policies})
-
-
-def _cut(world: WorldSpec, most: int) -> WorldSpec:
-    """The world with at most so many rounds, where it can be cut."""
-    if world.horizon is None or HORIZON in world.knobs:
-        return world
-    return world.model_copy(update={"horizon": min(world.horizon, most)})
-
-
-def _among(entry: PolicySpec, kept: set[str]) -> PolicySpec:
-    """The policy on those of its worlds that are kept."""
-    if entry.worlds is None:
-        return entry
-    return entry.model_copy(update={"worlds": [name for name in entry.worlds if name in kept]})
-
-
-def with_table(spec: Spec, data: Path | None) -> Spec:
-    """An experiment with its Warfarin worlds on the user's table, or on the look-alike without one."""
-    if data is None:
-        return spec
-    path = {"path": str(data.resolve())}
-    worlds = [
-        world.model_copy(update={"knobs": world.knobs | path}) if _is_warfarin(world) else world
-        for world in spec.worlds
-    ]
-    return spec.model_copy(update={"worlds": worlds})
-
-
-def _is_warfarin(world: WorldSpec) -> bool:
-    return world.world == "warfarin"
-
-
-def _has_patients(spec: Spec) -> bool:
-    return any(map(_is_warfarin, spec.worlds))
-
-
-def patients_of(spec: Spec) -> list[str]:
-    """Which patients the Warfarin worlds of an experiment are made of, a text for each kind."""
-    found = [world.knobs for world in spec.worlds if _is_warfarin(world)]
-    texts = [describe(knobs.get("path"), knobs["preset"], knobs["scale"]) for knobs in found]
-    return list(dict.fromkeys(description.summary() for description in texts))
 
 
 def _say_patients(home: Path, lines: list[str]) -> None:

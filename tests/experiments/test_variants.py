@@ -1,16 +1,9 @@
-"""What the command line does to a shipped experiment before it is run."""
-
-import json
+"""A shipped experiment otherwise than its file says: other runs, a shorter horizon, a table."""
 
 import pytest
 
-from sidestep.cli.bench import patients_of, shortened, with_table
-from sidestep.cli.main import app
-from sidestep.errors import InputError
-from sidestep.experiments import report
-from sidestep.experiments.results import load_results
-from sidestep.experiments.sheets import Rendered
 from sidestep.experiments.spec import Spec, jobs_of, parse_spec, shipped_specs
+from sidestep.experiments.variants import patients_of, shortened, with_table
 
 
 def shipped(name):
@@ -81,38 +74,3 @@ def test_an_experiment_without_patients_needs_no_table():
     spec = shipped("failure")
     assert with_table(spec, None) == spec
     assert patients_of(spec) == []
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore:the arms do not reach")
-def test_another_setting_is_refused_before_anything_is_replaced(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
-    asked = ["reproduce", "failure", "--runs", "1", "--jobs", "1", "--out", str(tmp_path)]
-    app([*asked, "--horizon", "6"], standalone_mode=False)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
-    for names in (asked[:2], ["reproduce", "lower-bound", "failure"]):
-        with pytest.raises(InputError, match="failure must hold runs of this spec alone.*horizon"):
-            app([*names, *asked[2:], "--horizon", "4"], standalone_mode=False)
-        assert {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")} == before
-    app([*asked, "--horizon", "4", "--overwrite"], standalone_mode=False)
-    assert load_results(tmp_path)["round"].max() == 4
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore:the arms do not reach")
-def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
-    asked = ["reproduce", "panel", "--quick", "--runs", "1", "--horizon", "4", "--jobs", "1"]
-    app([*asked, "--out", str(tmp_path), "--json"], standalone_mode=False)
-    rows = json.loads(capsys.readouterr().out)
-    cut = shortened(shipped("panel"), {"runs": 1, "horizon": 4})
-    assert {row["policy"] for row in rows} <= {job.policy_id for job in jobs_of(cut)}
-    assert {(row["world"], row["entry"]) for row in rows} == {
-        (world.id, entry.id)
-        for world in cut.worlds
-        for entry in cut.policies
-        if entry.worlds is None or world.id in entry.worlds
-    }
-    assert "relative to the lowest" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    app(["report", str(tmp_path)], standalone_mode=False)
-    assert "panel: mean regret relative to the lowest" in capsys.readouterr().out

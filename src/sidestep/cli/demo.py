@@ -1,0 +1,106 @@
+"""`sidestep demo`: a simulated clinic to play with."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sidestep.cli.terminal import print_card
+from sidestep.cli.world import CLINIC, clinic_setup, is_within, truly_best
+from sidestep.errors import InputError
+from sidestep.studies.study import Study
+from sidestep.studies.ticket import Ticket
+from sidestep.studies.words import digits_of, set_text, signed, with_unit
+
+NAME = "demo"
+HELP = "Enter: the laboratory answers.  A number: your own result.  b: best.  e: explain.  q: quit."
+
+
+def opened(storage: str | Path, seed: int = 7) -> Study:
+    """The demo's study, made where it is not there yet."""
+    try:
+        return Study.open(NAME, storage)
+    except InputError:  # no such file, or no such study in it
+        return Study.create(NAME, storage, seed=seed, **clinic_setup())
+
+
+def answer(study: Study, ticket: Ticket) -> float:
+    """What the simulated laboratory reports of a question; the same whenever it is asked."""
+    rng = np.random.default_rng([study.plan.seed, ticket.id])
+    return CLINIC.result(str(ticket.measure), ticket.action, rng)
+
+
+def play(study: Study, rounds: int) -> None:
+    """So many rounds, answered by the laboratory."""
+    for _ in range(rounds):
+        ticket = study.ask()
+        study.tell(ticket.id, answer(study, ticket), actor="laboratory")
+
+
+def by_hand(study: Study) -> None:
+    """Round after round, as a person says."""
+    print(HELP, file=sys.stderr)
+    while True:
+        ticket = study.ask()
+        print_card(ticket.card, as_json=False)
+        word = _typed(study, ticket)
+        if word is None:
+            return
+        receipt = study.tell(ticket.id, word)
+        print(f"{receipt}\n")
+
+
+def _typed(study: Study, ticket: Ticket) -> float | None:
+    """A result that was typed or simulated; None: enough."""
+    from sidestep.studies.values import read_number
+
+    while True:
+        try:
+            typed = input(f"{ticket.measure}> ").strip().lower()
+        except EOFError:
+            return None
+        if typed in ("q", "quit"):
+            return None
+        if typed in ("b", "e"):
+            shown = study.best() if typed == "b" else study.explain()
+            print_card(shown.card, as_json=False)
+            continue
+        if not typed:
+            return answer(study, ticket)
+        try:
+            return read_number(str(ticket.measure), typed)
+        except ValueError as error:
+            print(error, file=sys.stderr)
+
+
+def conclude(study: Study, storage: str | Path, *, as_json: bool) -> None:
+    """What is recommended, beside what only the simulation knows."""
+    best = study.best()
+    number, _ = truly_best(study, CLINIC)
+    truth = _truth(study, best.action) if best.action else {}
+    if as_json:
+        print(
+            json.dumps({**best.to_json(), "truth": truth, "truly_best": number}, ensure_ascii=False)
+        )
+        return
+    print_card(best.card, as_json=False)
+    if best.action:
+        effects = ", ".join(truth["effects"])
+        inside = "within" if truth["within"] else "not within"
+        print(f"\nWhat only the simulation knows: {effects}; truly {inside} limits.")
+    setting = set_text(study.plan.factors, study.plan.candidates.setting(number))
+    print(f"Truly best within limits: no. {number}, {setting}.")
+    print(
+        f"The study is {NAME!r} in {storage}: sidestep study show {NAME} -s {storage}",
+        file=sys.stderr,
+    )
+
+
+def _truth(study: Study, setting: dict[str, Any]) -> dict[str, Any]:
+    effects = []
+    for outcome in study.plan.outcomes:
+        change = signed(CLINIC.effect(outcome.name, setting), digits_of(outcome))
+        effects.append(f"{outcome.name} {with_unit(change, outcome.unit)}")
+    return {"effects": effects, "within": is_within(study, CLINIC, setting)}

@@ -1,0 +1,127 @@
+"""A simulated clinic: the one place on the live side where hidden effects are known.
+
+Three drugs, four markers, 171 regimens. Effects are proportional to the change from the baseline, and
+noise is that of a cuff and a laboratory. Invented: no statement about any drug or treatment.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.study import Study
+
+LISINOPRIL = (0, 5, 10, 20, 25, 30, 40)
+AMLODIPINE = (0, 2.5, 5, 7.5, 10)
+CHLORTALIDONE = (0, 6.25, 12.5, 18.75, 25)
+
+
+@dataclass(frozen=True)
+class World:
+    """What only nature knows: levels, effects of a unit of every factor, noise."""
+
+    baseline: Mapping[str, float]  # by factor
+    levels: Mapping[str, float]  # by outcome
+    slopes: Mapping[str, Mapping[str, float]]  # by outcome, then by factor
+    noise: Mapping[str, float]  # by outcome
+
+    def effect(self, outcome: str, setting: Mapping[str, Value]) -> float:
+        """The true change of an outcome from its level at the baseline."""
+        return sum(
+            slope * (float(setting[factor]) - self.baseline[factor])
+            for factor, slope in self.slopes[outcome].items()
+        )
+
+    def result(self, outcome: str, setting: Mapping[str, Value], rng: Generator) -> float:
+        """One result, rounded as a laboratory does."""
+        noise = self.noise[outcome]
+        value = self.levels[outcome] + self.effect(outcome, setting) + noise * rng.standard_normal()
+        return round(float(value), max(0, 1 - int(np.floor(np.log10(noise)))))
+
+
+CLINIC = World(
+    baseline={"lisinopril": 20, "amlodipine": 0, "chlortalidone": 0},
+    levels={
+        "systolic pressure": 152,
+        "potassium": 4.2,
+        "creatinine": 84,
+        "sodium": 140,
+        "heart rate": 71,
+    },
+    slopes={
+        "systolic pressure": {"lisinopril": -0.22, "amlodipine": -1.1, "chlortalidone": -0.36},
+        "potassium": {"lisinopril": 0.012, "amlodipine": 0.0, "chlortalidone": -0.016},
+        "creatinine": {"lisinopril": 0.15, "amlodipine": -0.1, "chlortalidone": 0.18},
+        "sodium": {"lisinopril": 0.0, "amlodipine": 0.0, "chlortalidone": -0.11},
+        "heart rate": {"lisinopril": 0.02, "amlodipine": 0.65, "chlortalidone": 0.04},
+    },
+    noise={
+        "systolic pressure": 5.0,
+        "potassium": 0.12,
+        "creatinine": 3.0,
+        "sodium": 1.0,
+        "heart rate": 2.5,
+    },
+)
+
+
+def clinic_setup() -> dict[str, Any]:
+    """The arguments of `Study.create` for the clinic: noise and levels are to be learned."""
+    return {
+        "title": "Blood pressure pilot, a simulated patient",
+        "vocabulary": "clinic",
+        "factors": [
+            Factor("lisinopril", levels=LISINOPRIL, unit="mg/day", baseline=20),
+            Factor("amlodipine", 0, 10, unit="mg/day", step=2.5),
+            Factor("chlortalidone", 0, 25, unit="mg/day", step=6.25),
+        ],
+        "target": Outcome("systolic pressure", "mmHg", goal="lower", range=(100, 190), matters=1.0),
+        "protected": [
+            Outcome("potassium", "mmol/L", range=(3.0, 6.0), tolerance=0.3),
+            Outcome("creatinine", "µmol/L", range=(40, 160), tolerance=9),
+            Outcome("sodium", "mmol/L", range=(125, 150), tolerance=2.5),
+            Outcome("heart rate", "beats/min", range=(40, 120), tolerance=6),
+        ],
+        "candidates": _columns(regimens()),
+    }
+
+
+def regimens() -> list[Setting]:
+    """Every combination, but not all of everything, and not nothing."""
+    names = ("lisinopril", "amlodipine", "chlortalidone")
+    return [
+        dict(zip(names, map(float, doses), strict=True))
+        for doses in product(LISINOPRIL, AMLODIPINE, CHLORTALIDONE)
+        if any(doses) and not (doses[0] == 40 and doses[1] / 10 + doses[2] / 25 > 1.5)
+    ]
+
+
+def _columns(rows: list[Setting]) -> dict[str, list[Value]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def truly_best(study: Study, world: World) -> tuple[int, float]:
+    """The candidate with the best effect on the goal among those truly within limits, and that effect."""
+    plan = study.plan
+    within = [
+        (plan.target.sign * world.effect(plan.target.name, setting), number)
+        for number in range(len(plan.candidates))
+        if is_within(study, world, setting := plan.candidates.setting(number))
+    ]
+    effect, number = max(within)
+    return number, plan.target.sign * effect
+
+
+def is_within(study: Study, world: World, setting: Mapping[str, Value]) -> bool:
+    """Whether every protected outcome truly stays within its limits."""
+    for outcome in study.plan.protected:
+        low, high = outcome.limits
+        change = world.effect(outcome.name, setting)
+        if (low is not None and change < low) or (high is not None and change > high):
+            return False
+    return True

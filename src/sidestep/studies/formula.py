@@ -1,0 +1,126 @@
+"""Features of a setting and its context from a formula: "0 + dose + statin + dose:age" (extra `formula`).
+
+A feature is a difference from the baseline row in the same context, divided by half its range over the
+candidates, so that units cancel and effects stay changes from the baseline. What depends on the context
+alone cancels too: it is no effect of the action.
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray
+from sidestep.errors import InputError
+from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.plan import Plan
+from sidestep.studies.values import standard
+
+FUNCTIONS = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
+TOKEN = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)|(\d+\.?\d*)|(\*\*|[-+*/:()^])|\s+")
+DIGITS = 10  # a formula loses a few more than a division (units.py)
+TINY = 1e-9  # of the largest feature: one that never moves
+
+Context = Mapping[str, Value]
+
+
+class Features:
+    """What a formula makes of settings in a context."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        _check_formula(str(plan.model), [*plan.factors, *plan.context])
+        self._spec = _model_spec(plan)
+        self._kept: Any = slice(None)
+        self._half: Any = 1.0
+        everywhere = np.concatenate([self.of(plan.candidates, each) for each in _corners(plan)])
+        half = (np.maximum(everywhere.max(axis=0), 0) - np.minimum(everywhere.min(axis=0), 0)) / 2
+        self._kept = half > TINY * max(float(half.max()), 1e-300)
+        self._half = half[self._kept]
+        if not self._kept.any():
+            raise InputError(f"a model formula must have features that move, got {plan.model!r}")
+        kept = everywhere[:, self._kept] / self._half
+        self.longest = standard(np.sqrt((kept**2).sum(axis=1).max()))
+
+    def of(self, settings: Any, context: Context) -> FloatArray:
+        """Features of several settings in one context; (K, d)."""
+        rows = [settings.setting(number) for number in range(len(settings))]
+        return self.rows(rows, context)
+
+    def rows(self, settings: Sequence[Mapping[str, Value]], context: Context) -> FloatArray:
+        """Features of a list of settings in one context; (K, d)."""
+        raw = self._raw([self._plan.baseline, *settings], context)
+        scaled = (raw[1:] - raw[0])[:, self._kept] / self._half
+        return np.asarray(np.round(scaled, DIGITS) + 0.0)
+
+    def _raw(self, settings: Iterable[Mapping[str, Value]], context: Context) -> FloatArray:
+        frame = _frame(self._plan, ({**setting, **context} for setting in settings))
+        matrix = np.asarray(self._spec.get_model_matrix(frame, context=FUNCTIONS), dtype=float)
+        if not np.isfinite(matrix).all():
+            raise InputError(
+                f"a model formula must be finite at every candidate, got {self._plan.model!r}"
+            )
+        return matrix
+
+
+def _model_spec(plan: Plan) -> Any:
+    """The formula with its categories fixed by everything that may be asked."""
+    try:
+        formulaic = import_module("formulaic")
+    except ImportError as error:
+        raise InputError(
+            "a model formula needs the extra 'formula' (pip install 'sidestep[formula]'), got "
+            f"{plan.model!r}"
+        ) from error
+    settings = [plan.candidates.setting(number) for number in range(len(plan.candidates))]
+    frame = _frame(plan, ({**each, **here} for here in _corners(plan) for each in settings))
+    try:
+        formula = formulaic.Formula(str(plan.model))
+        return formula.get_model_matrix(frame, context=FUNCTIONS).model_spec
+    except Exception as error:  # whatever its parser raises
+        came = " ".join(str(error).split())
+        raise InputError(f"model must be a formula, got {plan.model!r}: {came:.200}") from error
+
+
+def _frame(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Any:
+    """The rows as a frame whose words are categories, also where not all of them occur."""
+    pandas = import_module("pandas")  # formulaic brings it
+    frame = pandas.DataFrame(list(rows))
+    for factor in (*plan.factors, *plan.context):
+        if factor.is_category:
+            frame[factor.name] = pandas.Categorical(
+                frame[factor.name], categories=list(factor.grid)
+            )
+    return frame
+
+
+def _corners(plan: Plan) -> list[Setting]:
+    """Contexts at the ends of their ranges."""
+    choices = [
+        factor.grid if factor.is_category else (float(factor.low or 0), float(factor.high or 0))
+        for factor in plan.context
+    ]
+    names = [factor.name for factor in plan.context]
+    return [dict(zip(names, values, strict=True)) for values in itertools.product(*choices)]
+
+
+def _check_formula(formula: str, factors: Sequence[Factor]) -> None:
+    """Names, numbers and signs only: a formula is evaluated, and a study may come from anyone."""
+    known = {factor.name for factor in factors}
+    place = 0
+    while place < len(formula):
+        token = TOKEN.match(formula, place)
+        if token is None:
+            raise InputError(
+                f"a model formula must have names, numbers and + - * / : ( ) only, got {formula!r}"
+            )
+        name = token[1] or token[2]
+        if name and name not in known and name not in FUNCTIONS:
+            raise InputError(
+                f"a model formula must use {', '.join(sorted(known))} and "
+                f"{', '.join(FUNCTIONS)}, got {name!r}"
+            )
+        place = token.end()

@@ -1,0 +1,267 @@
+"""Cards: the same words on a terminal, on a page, in a notebook and to a program."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from clinic import clinic, play
+
+from sidestep.studies.best_card import best_card
+from sidestep.studies.card import Card, Command, Gauge, Prose, Section, Table, Verdict, verdict_of
+from sidestep.studies.cards import why_text
+from sidestep.studies.doubt import asked_twice, doubt_text
+from sidestep.studies.markup import Markup, tag
+from sidestep.studies.memory import MemoryStore
+from sidestep.studies.overview import age_text
+from sidestep.studies.text import gauge_text
+from sidestep.studies.units import Factor, Outcome
+from sidestep.studies.words import (
+    VOCABULARIES,
+    digits_of,
+    limit_text,
+    number,
+    percent,
+    set_text,
+    signed,
+)
+
+FORBIDDEN = ("posterior", "arm ", "acquisition", "index", "regret", "nan", "None")
+
+
+@pytest.fixture(scope="module")
+def study():
+    study = clinic(MemoryStore())
+    play(study, 12)
+    return study
+
+
+@pytest.fixture(scope="module")
+def cards(study):
+    return {
+        "ask": study.ask().card,
+        "best": study.best().card,
+        "explain": study.explain().card,
+        "show": study.show(),
+        "verify": study.verify(),
+        "tell": study.tell(study.ask().id, 100.0).card,
+    }
+
+
+@pytest.mark.parametrize("kind", ["ask", "best", "explain", "show", "verify", "tell"])
+def test_a_card_fits_80_columns_and_says_no_jargon(cards, kind):
+    text = str(cards[kind])
+    assert max(len(line) for line in text.splitlines()) <= 80
+    for word in FORBIDDEN:
+        assert word not in text
+
+
+@pytest.mark.parametrize("kind", ["ask", "best", "explain", "show", "verify", "tell"])
+def test_a_card_is_json_without_nan_and_well_formed_html_without_inline_style(cards, kind):
+    content = cards[kind].to_json()
+    assert json.loads(json.dumps(content, allow_nan=False))["text"] == str(cards[kind])
+    fragment = cards[kind].html()
+    assert well_formed(fragment)
+    assert "style=" not in fragment
+    assert "<script" not in fragment
+    assert cards[kind]._repr_html_().startswith("<style>")
+
+
+@pytest.mark.parametrize("kind", ["ask", "best"])
+def test_page_and_terminal_say_the_same_words(cards, kind):
+    text = words_of(str(cards[kind]))
+    page = words_of(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", cards[kind].html()))
+    assert page <= text | {"&#x27;"}
+
+
+def words_of(text):
+    return set(re.findall(r"[a-z]{3,}", text.lower().replace("&#x27;", "'")))
+
+
+def well_formed(fragment):
+    """Whether every element is closed in order."""
+    open_tags = []
+
+    class Checker(HTMLParser):
+        def handle_starttag(self, name, attributes):
+            open_tags.append(name)
+
+        def handle_endtag(self, name):
+            assert open_tags.pop() == name
+
+    Checker().feed(fragment)
+    return not open_tags
+
+
+def test_text_is_escaped_wherever_it_stands():
+    nasty = '<img src=x onerror="alert(1)">&'
+    study = clinic(
+        MemoryStore(),
+        factors=[Factor(nasty, 0, 1, unit=nasty, step=1), Factor("b", levels=[nasty, "y"])],
+        target=Outcome(nasty + "t", nasty, range=(0, 1)),
+        title=nasty,
+    )
+    ticket = study.ask(actor=nasty)
+    for card in (ticket.card, study.show(), study.best().card):
+        assert "<img" not in card.html()
+        assert well_formed(card.html())
+    assert tag("p", Markup("<b>kept</b>"), "<i>", title='"') == (
+        '<p title="&quot;"><b>kept</b>&lt;i&gt;</p>'
+    )
+
+
+def test_the_question_says_what_changed_since_the_last_time(study):
+    text = str(study.ask(actor="another").card)
+    assert re.search(r"(up|down) from \d|as last visit", text)
+
+
+@pytest.mark.parametrize(("vocabulary", "words"), VOCABULARIES.items())
+def test_every_vocabulary_has_its_own_words(vocabulary, words):
+    study = clinic(MemoryStore(), vocabulary=vocabulary)
+    text = str(study.ask())
+    assert words.verb.capitalize() in text
+    assert f"{words.round.capitalize()} 1" in text
+    assert f"protected {words.outcome}" in text
+    assert words.candidates in str(study.show())
+
+
+def body(**changes):
+    return {
+        "results": 20,
+        "purpose": "learn",
+        "phase": "play",
+        "measure": ["sodium"],
+        "action": setting(40),
+        "rival": {"candidate": 17, "action": setting(30)},
+        "shares": {
+            "systolic pressure": 0.001,
+            "potassium": 0.03,
+            "sodium": 0.24,
+            "heart rate": 0.04,
+        },
+        "best": {"candidate": 3, "action": setting(20)},
+        "price": 0.1,
+    } | changes
+
+
+def setting(dose):
+    return {"chlortalidone": 25.0, "amlodipine": 7.5, "lisinopril": float(dose)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, "Two regimens contend: this one and no. 17 (30 · 7.5 · 25)."),
+        (
+            {},
+            "remove about 24% of that doubt (heart rate 4%, potassium 3%, systolic pressure <1%).",
+        ),
+        ({}, "about as well as today's best, no. 3 (20 · 7.5 · 25): 0.1 mmHg less this visit."),
+        ({"price": 2.1}, "Asking has a price: about 2.1 mmHg less this visit than today's best"),
+        ({"best": {"candidate": 1, "action": setting(40)}}, "It is today's best."),
+        ({"phase": "explore"}, "This regimen is not expected to be the best."),
+        ({"purpose": "confirm"}, "This is what would be recommended today."),
+        ({"results": 0}, "Nothing is known yet."),
+    ],
+)
+def test_why_is_said_in_a_sentence(study, changes, says):
+    assert says in why_text(study.plan, body(**changes))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (-0.2, 0.3, "within"),
+        (0.31, 0.4, "beyond"),
+        (0.2, 0.4, "not settled"),
+        (-1, 1, "not settled"),
+    ],
+)
+def test_a_verdict_is_about_the_whole_interval(low, high, word):
+    assert verdict_of(low, high, (-0.3, 0.3)) == Verdict(word)
+
+
+def test_a_limit_on_one_side_judges_that_side_alone():
+    assert verdict_of(-9, 0.2, (None, 0.3)).text == "within limits"
+    assert verdict_of(0.4, 0.5, (None, 0.3)).text == "beyond limits"
+
+
+def test_a_gauge_shows_the_interval_between_its_limits():
+    assert gauge_text(Gauge(0.0, -0.1, 0.1, -0.3, 0.3)) == "  ├  ──●──  ┤  "
+    drawn = gauge_text(Gauge(0.15, 0.05, 0.25, -0.3, 0.3))
+    assert len(drawn) == 15
+    assert drawn.index("├") < drawn.index("●") < drawn.index("┤")
+    assert gauge_text(Gauge(0.0, -9, 9, -0.3, 0.3))[0] == "<"
+    assert gauge_text(Gauge(0.0, -9, 9, -0.3, 0.3))[-1] == ">"
+
+
+def test_digits_are_those_a_person_can_act_on():
+    cases = [(0.3, 2), (2.5, 1), (6, 0), (9, 0), (40, 0), (0.5, 2)]
+    for tolerance, digits in cases:
+        assert digits_of(Outcome("x", range=(0, 100), tolerance=tolerance)) == digits
+    assert digits_of(Outcome("x", range=(0, 100), digits=3)) == 3
+    assert digits_of(Outcome("systolic", range=(100, 190))) == 0
+
+
+def test_numbers_have_a_point_no_grouping_and_a_real_minus():
+    assert number(1380, 0) == "1380"
+    assert number(-0.004, 2) == "0.00"
+    assert signed(-1.5, 1) == "−1.5"
+    assert signed(0.0, 1) == "0.0"
+    assert signed(0.23, 2) == "+0.23"
+    assert percent(0.004) == "<1%"
+    assert percent(0.24) == "24%"
+    assert limit_text(Outcome("x", range=(0, 1), tolerance=(None, 0.3))) == "at most +0.30"
+    assert limit_text(Outcome("x", range=(0, 1), tolerance=(-0.5, 0.3))) == "−0.50 to +0.30"
+
+
+def test_units_are_said_once_where_they_are_the_same():
+    factors = (Factor("a", 0, 9, unit="mg"), Factor("b", 0, 9, unit="mg"), Factor("c", 0, 9))
+    assert set_text(factors, {"a": 1.0, "b": 2.5, "c": 3.0}) == "a 1, b 2.5 mg, c 3"
+
+
+def test_a_result_far_from_what_was_expected_is_doubted():
+    sodium = Outcome("sodium", "mmol/L", range=(110, 170), tolerance=2.5)
+    expected = (138.8, 133.4, 144.2)
+    assert asked_twice(sodium, expected) == pytest.approx((128.0, 149.6))
+    assert doubt_text(sodium, 138, expected) is None
+    assert doubt_text(sodium, 145, expected) is None
+    text = doubt_text(sodium, 1380, expected)
+    assert "1380 mmol/L is far from what is expected" in text
+    assert "(133.4 to 144.2)" in text
+    assert "A lost decimal point?" in text
+    assert "decimal" not in doubt_text(sodium, 160, expected)
+    assert doubt_text(sodium, 175, None) is not None
+
+
+def test_an_age_is_said_as_a_person_says_it():
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415
+
+    now = datetime(2026, 8, 26, 10, 42, tzinfo=UTC)
+    ages = [
+        (10, "just now"),
+        (3600 * 5, "5 hours ago"),
+        (86400 * 7, "7 days ago"),
+        (86400, "one day ago"),
+    ]
+    for seconds, words in ages:
+        assert age_text((now - timedelta(seconds=seconds)).isoformat(), now) == words
+
+
+def test_a_wide_table_is_broken_not_cut():
+    rows = (("a" * 40, "b" * 40, "c" * 20),)
+    card = Card(
+        "x", "title", sections=(Section("Label", (Table(rows), Prose("p " * 60), Command("do"))),)
+    )
+    text = card.text(80)
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "c" * 20 in text
+
+
+def test_not_enough_data_is_said_plainly(study):
+    few = clinic(MemoryStore())
+    play(few, 2)
+    assert "Not enough data yet" in str(few.best())
+    best = study.best()
+    assert "Not enough data yet" not in str(best_card(study.plan, "bp", replace(best)))
