@@ -60,6 +60,10 @@ class Grants:
         rows = self._store.database.read(_HERE, {"sought": study})
         return sorted(Grant(*row) for row in rows)
 
+    def check_study(self, study: str) -> None:
+        """Refuse a study that does not exist."""
+        self._store.head(study)
+
     def give(self, grant: Grant, *, actor: str, by: str) -> None:
         """Give a role; the same again changes nothing. `actor` signs the entry, `by` is their id."""
         checked_roles([grant.role])

@@ -73,6 +73,15 @@ class Reading:
         book = self._live.follow()
         return show_card(self.plan, self._store.head(self.name), book)
 
+    def questions(self) -> list[Question]:
+        """The questions that wait for an answer, the oldest first."""
+        return list(self._live.follow().open.values())
+
+    @property
+    def n_results(self) -> int:
+        """How many results count."""
+        return self._live.follow().n_results
+
     def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
         """Whether the record is whole; with `asks`, whether every question would be put again.
 
