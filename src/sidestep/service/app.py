@@ -16,7 +16,7 @@ from sidestep import __version__
 from sidestep.errors import InputError, SidestepError
 from sidestep.service import answers
 from sidestep.service.auth import Door
-from sidestep.service.bodies import BodyLimit
+from sidestep.service.bodies import NOT_JSON, BodyLimit
 from sidestep.service.desk import Desk
 from sidestep.service.importing import imports
 from sidestep.service.metrics import Metrics
@@ -109,7 +109,7 @@ def _of_http(_: Request, error: Exception) -> Response:
 def _invalid(_: Request, error: Exception) -> Response:
     found: list[Any] = error.errors()  # type: ignore[attr-defined]
     if any(each["type"] == "json_invalid" for each in found):
-        return problem(MALFORMED, "the body must be JSON")
+        return problem(MALFORMED, NOT_JSON)
     wrong = places(found)
     detail = "; ".join(f"{each['where']} {each['sentence']}" for each in wrong[:3])
     return problem(KINDS[InputError], detail, errors=wrong)

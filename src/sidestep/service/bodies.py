@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sidestep.service.problems import MALFORMED, MEDIA, SLOW, TOO_LARGE, HttpProblem, problem
 
 PATIENCE = 30.0  # seconds for a whole request to arrive
+NOT_JSON = "the body must be JSON, with every key once and without NaN or infinity"
 IMPORTING = "/import"  # how the address of an import ends
 
 
@@ -76,8 +77,12 @@ class StrictRequest(Request):
     """A request whose JSON has no key twice, no NaN and no infinity, and is called JSON."""
 
     async def json(self) -> Any:
-        """The body as JSON."""
-        return strict_json(await self.body())
+        """The body as JSON; what is not is an error that the framework passes on."""
+        body = await self.body()
+        try:
+            return strict_json(body)
+        except HttpProblem as refusal:
+            raise json.JSONDecodeError(refusal.detail, "", 0) from None
 
 
 class StrictRoute(APIRoute):
@@ -109,9 +114,7 @@ def strict_json(body: bytes) -> Any:
     try:
         return json.loads(body, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise HttpProblem(
-            MALFORMED, "the body must be JSON, with every key once and without NaN or infinity"
-        ) from None
+        raise HttpProblem(MALFORMED, NOT_JSON) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

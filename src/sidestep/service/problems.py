@@ -1,5 +1,6 @@
 """What went wrong, as RFC 9457 has it: one table from our exceptions to a status and a name."""
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -10,6 +11,9 @@ from sidestep import errors
 
 MEDIA_TYPE = "application/problem+json"
 LONGEST_PLACE = 60  # characters of the caller's own words that are repeated
+
+
+_BRANCH = re.compile(r"(constrained-|function-|dict\[|list\[|tuple\[|(float|int|str|bool)$)")
 
 
 class Kind(NamedTuple):
@@ -85,8 +89,13 @@ def problem(
 
 def places(found: Sequence[Any]) -> list[dict[str, str]]:
     """Where a request is wrong and what it must be; never what came, which may be a secret."""
+    said: dict[str, list[str]] = {}
+    for each in found[:20]:
+        sentences = said.setdefault(_place(each["loc"]), [])
+        sentences.append(_sentence(each["msg"]))
     return [
-        {"where": _place(each["loc"]), "sentence": _sentence(each["msg"])} for each in found[:20]
+        {"where": where, "sentence": " or ".join(dict.fromkeys(sentences))[:300]}
+        for where, sentences in said.items()
     ]
 
 
@@ -99,7 +108,9 @@ def plain_kind(status: int) -> Kind:
 
 
 def _place(loc: tuple[Any, ...]) -> str:
-    return ".".join(str(part) for part in loc)[:LONGEST_PLACE]
+    """Names and numbers, without what the checker calls its own branches."""
+    parts = (str(part) for part in loc)
+    return ".".join(part for part in parts if not _BRANCH.match(part))[:LONGEST_PLACE]
 
 
 def _sentence(said: str) -> str:
