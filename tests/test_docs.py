@@ -2,8 +2,8 @@
 
 import ast
 import dataclasses
+import pkgutil
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -52,11 +52,7 @@ def titled(path: Path) -> str:
 
 def resolve(name: str) -> object:
     """What a dotted name below the package means: the longest module, then attributes."""
-    parts = name.split(".")
-    here: object = import_module(".".join(["sidestep", *parts[:2]]))
-    for part in parts[2:]:
-        here = getattr(here, part)
-    return here
+    return pkgutil.resolve_name(f"sidestep.{name}")
 
 
 def claims_of(file: str) -> set[str]:

@@ -6,9 +6,9 @@ import pytest
 
 from sidestep.cli.main import app
 from sidestep.errors import InputError
-from sidestep.experiments import report
+from sidestep.experiments.page import report
+from sidestep.experiments.pictures.sheets import Rendered
 from sidestep.experiments.results import load_results
-from sidestep.experiments.sheets import Rendered
 from sidestep.experiments.spec import jobs_of, parse_spec, shipped_specs
 from sidestep.experiments.variants import shortened
 
@@ -44,5 +44,5 @@ def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, caps
         if entry.worlds is None or world.id in entry.worlds
     }
     assert "relative to the lowest" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    app(["report", str(tmp_path)], standalone_mode=False)
+    app(["report", str(tmp_path), "--jobs", "1"], standalone_mode=False)
     assert "panel: mean regret relative to the lowest" in capsys.readouterr().out

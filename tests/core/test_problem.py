@@ -107,7 +107,6 @@ def test_subspace_dim_exceeds_neither_the_protected_vectors_nor_the_dimension(re
             [0.1, 0.2],  # one too few
             np.full(4, 0.1),  # one too many
             [[0.1, 0.2, 0.3]],
-            [0.1, None, 0.2],
             ["a", "b", "c"],
             [0.1, True, 0.2],
             [0.1, 0.2, HUGE],
@@ -126,6 +125,7 @@ def test_noise_may_be_zero_and_a_cost_may_not(refusal):
     assert problem(noise_scale=0.0).noise.tolist() == [0.0] * 3
     assert refusal(problem, costs=0.0) == "costs must be positive and finite, got 0.0"
     assert refusal(problem, costs=None).startswith("costs must be ")
+    assert refusal(problem, costs=[0.1, None, 0.2]).startswith("costs must be ")
 
 
 def test_noise_that_is_not_known_is_asked_for_where_it_is_needed(refusal):
@@ -292,3 +292,71 @@ def test_the_bound_on_feedback_follows_lengths_and_the_largest_noise():
     told = problem(noise_scale=[0.0, 3.0, 1.0], norm_bound=2.0, action_bound=5.0)
     assert told.feedback_bound == 1e6 * (2.0 * 5.0 + 3.0)
     assert problem(noise_scale=None).feedback_bound == 1e6
+
+
+# Tolerances, penalties, levels
+
+
+def limits(**told):
+    return problem(**told).limits
+
+
+def test_a_tolerance_is_one_number_one_each_or_pairs_and_open_sides_are_infinite():
+    assert problem().limits is None
+    same = limits(tolerance=0.1, penalty=2)
+    assert (same.low.tolist(), same.high.tolist()) == ([-0.1, -0.1], [0.1, 0.1])
+    assert same.penalty.tolist() == [2.0, 2.0]
+    each = limits(tolerance=[0.1, (None, 0.3)], penalty=[1, 2])
+    assert (each.low.tolist(), each.high.tolist()) == ([-0.1, -np.inf], [0.1, 0.3])
+    assert each.penalty.tolist() == [1.0, 2.0]
+    free = limits(tolerance=[None, float("inf")])
+    assert (free.low.tolist(), free.high.tolist()) == ([-np.inf] * 2, [np.inf] * 2)
+    assert free.penalty.tolist() == [0.0, 0.0]
+
+
+def test_unless_told_exceeding_a_tolerance_by_its_own_width_costs_the_largest_effect():
+    usual = limits(tolerance=[0.1, (-0.4, 0.6)], norm_bound=2.0, action_bound=3.0)
+    assert usual.penalty == pytest.approx([6.0 / 0.1, 6.0 / 0.5])
+    assert limits(tolerance=[0.1, (None, 0.25)]).penalty == pytest.approx([10.0, 4.0])
+
+
+def test_a_problem_with_tolerances_is_hashable_and_reads_what_it_wrote():
+    one = problem(tolerance=[0.1, (None, 0.3)], noise_scale=[0.1, None, 0.2])
+    assert one == problem(tolerance=one.tolerance, noise_scale=one.noise_scale)
+    assert hash(one) == hash(pickle.loads(pickle.dumps(one)))
+    assert dataclasses.replace(one, penalty=3.0).limits.penalty.tolist() == [3.0, 3.0]
+    assert Problem(3, 0, tolerance=0.1).limits.low.size == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ({"tolerance": -0.1}, "tolerance must be zero or positive, or a pair"),
+        ({"tolerance": "wide"}, "tolerance must be zero or positive, or a pair"),
+        ({"tolerance": True}, "tolerance must be zero or positive, or a pair"),
+        ({"tolerance": float("nan")}, "tolerance must be zero or positive, or a pair"),
+        ({"tolerance": [0.1]}, "tolerance must be a number or 2 of them"),
+        ({"tolerance": [0.1, (0.1, 0.2)]}, "tolerance must be zero or positive, or a pair"),
+        ({"tolerance": [0.1, (-0.1, -0.2)]}, "tolerance must be zero or positive, or a pair"),
+        ({"tolerance": [0.1, (1, 2, 3)]}, "tolerance must have pairs (low, high)"),
+        ({"tolerance": 0.0}, "penalty must be given where a tolerance has no width"),
+        ({"penalty": 1.0}, "penalty needs a tolerance"),
+        ({"tolerance": 0.1, "penalty": -1.0}, "penalty must be zero or positive and finite"),
+        ({"tolerance": 0.1, "penalty": float("inf")}, "penalty must be zero or positive and"),
+        ({"tolerance": 0.1, "penalty": [1.0]}, "penalty must be a number or 2 numbers"),
+        ({"intercept": 1}, "intercept must be True or False"),
+    ],
+)
+def test_a_tolerance_a_penalty_or_an_intercept_that_is_none_is_refused(told, sentence, refusal):
+    assert refusal(problem, **told).startswith(sentence)
+
+
+def test_the_noise_of_some_vectors_may_be_learned():
+    one = problem(noise_scale=[0.1, None, 0.3])
+    assert np.isnan(one.known_noise).tolist() == [False, True, False]
+    assert np.isnan(problem(noise_scale=None).known_noise).all()
+
+
+def test_a_policy_that_needs_the_noise_says_so(refusal):
+    one = problem(noise_scale=[0.1, None, 0.3])
+    assert refusal(lambda: one.noise).startswith("noise_scale must be a number for this policy")

@@ -342,3 +342,53 @@ def test_a_bad_query_is_refused_before_a_draw_is_taken(refusal, query, expected)
     before = rng.bit_generator.state
     assert expected in refusal(world().observe, query, rng)
     assert rng.bit_generator.state == before
+
+
+# Tolerances and levels
+
+
+def test_with_tolerances_regret_and_genie_follow_the_aim():
+    instance = world(tolerance=[0.1, (None, 0.2)], penalty=[3.0, 4.0])
+    assert instance.problem.limits.penalty.tolist() == [3.0, 4.0]
+    effects = ARMS @ instance.theta.T
+    values = effects[:, 0] - 3.0 * np.maximum(np.abs(effects[:, 1]) - 0.1, 0)
+    values -= 4.0 * np.maximum(effects[:, 2] - 0.2, 0)
+    best = int(values.argmax())
+    decision = Genie(instance).ask(None, instance.actions, np.random.default_rng(0))
+    assert (decision.arm, decision.value) == (best, pytest.approx(values[best]))
+    for value, arm in zip(values, ARMS, strict=True):
+        assert instance.reward(arm) == pytest.approx(value, abs=1e-12)
+        lost = instance.regret(ss.Query(arm, 0), instance.actions)
+        assert lost == pytest.approx(values[best] - value, abs=1e-12)
+
+
+@pytest.mark.parametrize("solid", [ss.UnitBall(3), ss.Box([-0.5] * 3, [0.5] * 3)])
+def test_on_a_solid_the_genie_has_no_regret_within_tolerances(solid):
+    instance = world(actions=solid, tolerance=0.05, penalty=2.0)
+    decision = Genie(instance).ask(None, solid, np.random.default_rng(0))
+    assert instance.regret(decision.query, solid) == pytest.approx(0.0, abs=1e-9)
+    assert (instance.theta @ decision.query.action)[0] > 0
+
+
+def test_a_level_is_measured_on_top_and_seen_by_no_aim():
+    flat, raised = world(), world(intercept=[5.0, -3.0, 0.0])
+    assert not flat.problem.intercept
+    assert raised.problem.intercept
+    for index, level in enumerate((5.0, -3.0, 0.0)):
+        query = ss.Query(ARMS[2], index)
+        low, high = (each.observe(query, np.random.default_rng(0)) for each in (flat, raised))
+        assert high - low == pytest.approx(level, abs=1e-12)
+        assert raised.regret(query, raised.actions) == flat.regret(query, flat.actions)
+
+
+def test_an_intercept_that_is_none_is_refused(refusal):
+    for came in ([1.0], [1.0, float("nan"), 0.0], "high"):
+        assert refusal(world, intercept=came).startswith("intercept must be")
+
+
+def test_within_tolerances_the_compiled_run_has_the_regret_of_the_steps():
+    instance = world(tolerance=0.1, penalty=3.0, intercept=[1.0, 2.0, 3.0])
+    policy = ss.Uniform(instance.problem)
+    fast, slow = (ss.simulate(policy, instance, 50, seed=1, compiled=how) for how in (True, False))
+    np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-12)
+    np.testing.assert_allclose(fast.feedback, slow.feedback, atol=1e-12)

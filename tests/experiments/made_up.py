@@ -1,14 +1,17 @@
 """Results folders with made-up traces, written as a sweep writes them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from sidestep.core.problem import Problem
 from sidestep.experiments import results
 from sidestep.experiments.record import Trace, empty_record
 from sidestep.experiments.spec import Spec, jobs_of
 from sidestep.policies.base import PHASES
 
 HORIZON = 100
-PROBLEM = "Problem(dim=2, n_protected=1, subspace_dim=1, noise_scale=0.1, norm_bound=1.0)"
+PROBLEM = Problem(dim=2, n_protected=1, subspace_dim=1, noise_scale=0.1, norm_bound=1.0)
 THETA = np.array([[0.6, 0.8], [1.0, 0.0]])
 
 
@@ -20,7 +23,7 @@ def spec_of(*policies, worlds=("world",), **changes):
     return Spec.model_validate(settings | {"policies": entries} | changes)
 
 
-def trace_of(job, regret, phases="play", indices=None, actions=None, printed=None):
+def trace_of(job, regret, phases="play", indices=None, actions=None):
     """A trace with this regret a round; the feedback is what THETA gives."""
     record = empty_record(job.horizon, job.every, 2, 2)
     t = np.arange(1, job.horizon + 1)
@@ -43,18 +46,27 @@ def trace_of(job, regret, phases="play", indices=None, actions=None, printed=Non
         getattr(record, name)[:] = values[kept]
     record.action[:] = action[kept]
     record.counts[:] = np.bincount(index, minlength=2)
-    return Trace(
-        printed or f"Made(problem={PROBLEM}, rho=0.5, delta=0.01)", job.horizon, job.seed, record
-    )
+    return Trace("Made", job.horizon, job.seed, record)
 
 
-def write(folder, spec, make):
+@dataclass(frozen=True)
+class Made:
+    """Who played a made-up trace."""
+
+    problem: Problem = PROBLEM
+    rho: float = 0.5
+    delta: float = 0.01
+    coreset: str = "certified"
+
+
+def write(folder, spec, make, player=None):
     """Write the spec and make(job), a trace, an array of regrets or None, for every job."""
+    notes = results.notes_of(player or Made())
     results.write_spec(folder, spec)
     for job in jobs_of(spec):
         made = make(job)
         if made is not None:
             trace = made if isinstance(made, Trace) else trace_of(job, np.asarray(made))
-            content = results.to_parquet(job, trace, seconds=0.5)
+            content = results.to_parquet(job, trace, notes, seconds=0.5)
             results.write_whole(results.trace_path(folder, job), content)
     return folder

@@ -362,7 +362,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_serial_result(spec, tmp_pa
                 workers[0].kill()
                 killed.append(progress.last)
 
-        sweep.sweep(longer, tmp_path / "dask", Dask(address, timeout=30), watch=watch)
+        sweep.sweep(longer, tmp_path / "dask", Dask(address, timeout=30), on_progress=watch)
         assert killed
     finally:
         for process in (*workers, scheduler):

@@ -17,15 +17,14 @@ from sidestep.core.lookup import look_up
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.ownership import check_owner
-from sidestep.experiments.results import write_whole
+from sidestep.experiments.results import write_extra
 from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
-from sidestep.experiments.sweep import Failed, Progress, Watcher, check_jobs, sweep
+from sidestep.experiments.sweep import Failed, OnProgress, Progress, check_jobs, sweep
 from sidestep.experiments.variants import has_patients, patients_of, shortened, with_table
 
 console = Console(stderr=True)
 
 
-EXTRA = "extra.html"  # what a report shows at the top of an experiment, beside its spec
 SHOWN = 10  # failed runs that are named
 
 
@@ -52,17 +51,16 @@ def reproduce(
     patients = [patients_of(spec) for spec in specs]
     failed = []
     for spec, lines in zip(specs, patients, strict=True):
-        _say_patients(out / spec.name, lines)
+        _say_patients(out, spec, lines)
         failed += _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
     return failed
 
 
-def _say_patients(home: Path, lines: list[str]) -> None:
+def _say_patients(out: Path, spec: Spec, lines: list[str]) -> None:
     """On the terminal, and beside the spec for the report."""
     if lines:
         _say("\n\n".join(lines))
-        fragment = "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines)
-        write_whole(home / EXTRA, fragment.encode())
+        write_extra(out, spec, "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines))
 
 
 def run_spec(
@@ -74,10 +72,10 @@ def run_spec(
     return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
 
 
-def finish(folder: Path, *, as_json: bool, failed: Sequence[Failed] = ()) -> None:
+def finish(folder: Path, *, jobs: int, as_json: bool, failed: Sequence[Failed] = ()) -> None:
     """Build the report and print what came out; raise at the end where runs failed."""
     if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
-        _report(folder, as_json=as_json)
+        _report(folder, _runner(jobs, ""), as_json=as_json)
     if failed:
         for run in failed[:SHOWN]:
             _say(run.reason)
@@ -87,20 +85,17 @@ def finish(folder: Path, *, as_json: bool, failed: Sequence[Failed] = ()) -> Non
         )
 
 
-def _report(folder: Path, *, as_json: bool) -> None:
-    from sidestep.experiments import report  # noqa: PLC0415  (matplotlib, after the last round)
+def _report(folder: Path, runner: Runner, *, as_json: bool) -> None:
+    from sidestep.cli.printing import panels_lines, table_lines  # noqa: PLC0415  (after the last
+    from sidestep.experiments.page.report import build  # noqa: PLC0415            round: matplotlib)
 
-    extras = {
-        file.parent.name: file.read_text(encoding="utf-8") for file in folder.glob(f"*/{EXTRA}")
-    }
-    page = report.build(folder, extras, watch=_every_two_seconds())
-    rows = report.table_rows(folder)
+    report = build(folder, on_progress=_every_two_seconds(), runner=runner)
+    rows = report.shown.to_dicts()
     if as_json:
         print(json.dumps(rows, indent=1, default=str))
     else:
-        report.print_table(rows)
-        report.print_panels(folder, rows)
-        print(f"\n{page}")
+        lines = [*table_lines(rows), *panels_lines(report.specs, rows), "", str(report.page)]
+        print("\n".join(lines))
 
 
 def _runner(jobs: int, scheduler: str) -> Runner:
@@ -112,13 +107,15 @@ def _runner(jobs: int, scheduler: str) -> Runner:
 def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> list[Failed]:
     _say(f"{spec.name}: checking and, the first time, compiling")
     check_jobs(spec, compile_first=not isinstance(runner, Dask))
-    with _watcher(spec.name) as watch:
-        swept = sweep(spec, out, runner, resume=resume, overwrite=overwrite, watch=watch)
+    with _progress_bar(spec.name) as on_progress:
+        swept = sweep(
+            spec, out, runner, resume=resume, overwrite=overwrite, on_progress=on_progress
+        )
     return swept.failed
 
 
 @contextmanager
-def _watcher(name: str) -> Iterator[Watcher]:
+def _progress_bar(name: str) -> Iterator[OnProgress]:
     """A bar on a terminal, a line now and then in a pipe."""
     if not console.is_terminal:
         yield _plain(name)
@@ -133,35 +130,35 @@ def _watcher(name: str) -> Iterator[Watcher]:
     with Bar(*columns, console=console) as bar:
         task = bar.add_task(name, total=None, speed="")
 
-        def watch(progress: Progress) -> None:
+        def on_progress(progress: Progress) -> None:
             speed = f"{progress.rounds / max(progress.seconds, 1e-9):,.0f} rounds/s"
             bar.update(task, completed=progress.done, total=progress.jobs, speed=speed)
 
-        yield watch
+        yield on_progress
 
 
-def _plain(name: str) -> Watcher:
+def _plain(name: str) -> OnProgress:
     last = [time.perf_counter()]
 
-    def watch(progress: Progress) -> None:
+    def on_progress(progress: Progress) -> None:
         now = time.perf_counter()
         if progress.done == progress.jobs or now - last[0] > 10:
             last[0] = now
             speed = progress.rounds / max(progress.seconds, 1e-9)
             _say(f"{name}: {progress.done}/{progress.jobs} runs, {speed:,.0f} rounds/s")
 
-    return watch
+    return on_progress
 
 
 def _every_two_seconds() -> Callable[[str], None]:
     last = [time.perf_counter()]
 
-    def watch(words: str) -> None:
+    def on_progress(words: str) -> None:
         if time.perf_counter() - last[0] > 2:
             last[0] = time.perf_counter()
             _say(words)
 
-    return watch
+    return on_progress
 
 
 def _say(text: str) -> None:

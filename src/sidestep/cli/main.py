@@ -91,7 +91,7 @@ def reproduce(
     failed = lab.reproduce(
         wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
     )
-    lab.finish(out, as_json=as_json, failed=failed)
+    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -119,12 +119,14 @@ def run(
         resume=resume,
         overwrite=overwrite,
     )
-    lab.finish(out, as_json=as_json, failed=failed)
+    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder of results.")], as_json: AsJson = False
+    folder: Annotated[Path, typer.Argument(help="A folder of results.")],
+    jobs: Jobs = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Build figures, tables and report.html anew from the traces alone.
 
@@ -132,7 +134,7 @@ def report(
     """
     from sidestep.cli import lab
 
-    lab.finish(folder, as_json=as_json)
+    lab.finish(folder, jobs=jobs or _cores(), as_json=as_json)
 
 
 @app.command()

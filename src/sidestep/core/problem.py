@@ -9,6 +9,13 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK, as_numbers, check_integer, check_positive, is_finite, shown
+from sidestep.core.tolerances import (
+    Limits,
+    Tolerance,
+    checked_penalty,
+    checked_tolerance,
+    limits_of,
+)
 from sidestep.errors import InputError
 
 TOO_LONG = "scale the actions, or raise the problem's action_bound"
@@ -22,17 +29,24 @@ class Problem:
     Of the protected subspace one of three things may be known: its dimension s, the eigenvalue
     lambda_min of its best spanning set, or a resolution, the smallest singular value that
     matters. The rank cannot be certified from data alone (Remark "Knowledge of s").
+
+    The aim is the paper's projected reward, unless a tolerance is told: then it is the effect on the
+    target less a penalty for every protected effect beyond its tolerance (core/aims.py), and nothing
+    need be known of the subspace.
     """
 
     dim: int  # d
     n_protected: int  # L
     subspace_dim: int | None = None  # s
-    noise_scale: float | Sequence[float] | None = 1.0  # R, one for all or one per vector
+    noise_scale: float | Sequence[float | None] | None = 1.0  # R, or one per vector; None: learned
     norm_bound: float = 1.0  # M: |theta_i| <= M
     action_bound: float = 1.0  # A: |a| <= A; the paper calls this M as well (B7)
     eigenvalue: float | None = None  # lambda_min
     resolution: float | None = None  # sigma_res
     costs: float | Sequence[float] = 1.0  # of one query, one for all or one per index
+    tolerance: Tolerance = None  # of every protected effect, one for all, one each, or (low, high)
+    penalty: float | Sequence[float] | None = None  # of a unit beyond it; None: see `limits`
+    intercept: bool = False  # every outcome has an unknown level, which no aim sees
     feedback_bound: float = field(init=False, repr=False, compare=False)  # what tell accepts
 
     def __post_init__(self) -> None:
@@ -45,33 +59,52 @@ class Problem:
         elif self.n_protected == 0:
             object.__setattr__(self, "subspace_dim", 0)
         if self.noise_scale is not None:
-            self._spread("noise_scale", self.noise_scale, allow_zero=True)
+            self._spread("noise_scale", self.noise_scale, allow_zero=True, allow_none=True)
         self._spread("costs", self.costs, allow_zero=False)
         for name in ("norm_bound", "action_bound"):
             check_positive(name, getattr(self, name))
         for name in ("eigenvalue", "resolution"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
-        noise = float(max(self.noise)) if self.noise_scale is not None else 0.0
+        self._settle_aim()
+        noise = float(np.nan_to_num(self.known_noise).max())
         bound = 1e6 * (self.norm_bound * self.action_bound + noise)
         object.__setattr__(self, "feedback_bound", float(bound))
 
-    def _spread(self, name: str, value: float | Sequence[float], *, allow_zero: bool) -> None:
+    def _settle_aim(self) -> None:
+        """Check tolerance, penalty and intercept; a tolerance is kept as (low, high) pairs."""
+        if not isinstance(self.intercept, (bool, np.bool_)):
+            raise InputError(f"intercept must be True or False, got {shown(self.intercept)}")
+        object.__setattr__(self, "intercept", bool(self.intercept))
+        if self.tolerance is None:
+            if self.penalty is not None:
+                raise InputError(f"penalty needs a tolerance, got {shown(self.penalty)} and none")
+            return
+        pairs = checked_tolerance(self.tolerance, self.n_protected)
+        penalty = checked_penalty(self.penalty, pairs, self.norm_bound * self.action_bound)
+        object.__setattr__(self, "tolerance", pairs)
+        if self.penalty is not None:
+            object.__setattr__(self, "penalty", penalty)
+
+    def _spread(self, name: str, value: Any, *, allow_zero: bool, allow_none: bool = False) -> None:
         """Check a number or one number per vector; sequences are kept as tuples."""
         several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
         several = several and getattr(value, "ndim", 1) == 1
-        numbers: tuple[Any, ...] = tuple(value) if several else (value,)  # type: ignore[arg-type]
+        numbers: tuple[Any, ...] = tuple(value) if several else (value,)
         if several and len(numbers) != self.n_vectors:
             raise InputError(
                 f"{name} must be a number or {self.n_vectors} numbers, one per vector, "
                 f"got {len(numbers)}"
             )
         for number in numbers:
+            if number is None and allow_none:
+                continue
             if not is_finite(number) or number < 0 or (number == 0 and not allow_zero):
                 sign = "zero or positive" if allow_zero else "positive"
                 raise InputError(f"{name} must be {sign} and finite, got {shown(value)}")
         if several:
-            object.__setattr__(self, name, tuple(float(number) for number in numbers))
+            kept = tuple(None if number is None else float(number) for number in numbers)
+            object.__setattr__(self, name, kept)
 
     @property
     def n_vectors(self) -> int:
@@ -81,9 +114,28 @@ class Problem:
     @property
     def noise(self) -> FloatArray:
         """R of every vector; (L+1,)."""
-        if self.noise_scale is None:
-            raise InputError("noise_scale must be a number for this policy, got None")
-        return per_vector(self.noise_scale, self.n_vectors)
+        known = self.known_noise
+        if np.isnan(known).any():
+            came = shown(self.noise_scale)
+            raise InputError(f"noise_scale must be a number for this policy, got {came}")
+        return known
+
+    @property
+    def known_noise(self) -> FloatArray:
+        """R of every vector, NaN where it is learned; (L+1,)."""
+        return np.broadcast_to(np.array(self.noise_scale, dtype=float), (self.n_vectors,)).copy()
+
+    @property
+    def limits(self) -> Limits | None:
+        """The tolerances and what a unit beyond each costs; None where the aim is the paper's.
+
+        Unless told, exceeding a tolerance by its own width costs M A, as much as the target can move.
+        """
+        if self.tolerance is None:
+            return None
+        pairs = checked_tolerance(self.tolerance, self.n_protected)
+        scale = self.norm_bound * self.action_bound
+        return limits_of(pairs, checked_penalty(self.penalty, pairs, scale))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

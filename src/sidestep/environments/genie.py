@@ -7,7 +7,11 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
+from sidestep.core.aims import values_within
+from sidestep.core.arrays import FloatArray
+from sidestep.core.geometry import TIE
 from sidestep.core.problem import TARGET, Problem, Query
+from sidestep.core.programs import best_within
 from sidestep.core.solids import farthest
 from sidestep.environments.instance import Instance
 from sidestep.policies.base import Decision
@@ -31,14 +35,24 @@ class Genie:
         self, state: None, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
     ) -> Decision:
         """The action with the largest reward; of several, the lowest row."""
-        best = self.instance.best_reward(actions)
-        if not isinstance(actions, Arms):
-            rest = self.instance.truth.theta_perp
-            axis = np.eye(actions.dim)[0]
-            action = farthest(actions.body, rest if rest.any() else axis)
-            return Decision(Query(action, TARGET), "play", best)
-        arm = int(np.argmax(actions.vectors @ self.instance.theta_perp >= best - 1e-10 * abs(best)))
-        return Decision(Query(actions.vectors[arm], TARGET), "play", best, actions.row(arm))
+        truth = self.instance.truth
+        if isinstance(actions, Arms):
+            worths = self._worths(actions)
+            arm = int(np.argmax(worths >= worths.max() - TIE * abs(worths.max())))
+            query = Query(actions.vectors[arm], TARGET)
+            return Decision(query, "play", float(worths.max()), actions.row(arm))
+        if truth.has_limits:
+            action, best = best_within(actions.body, truth.limits, truth.theta)
+        else:
+            best, rest = self.instance.best_reward(actions), truth.theta_perp
+            action = farthest(actions.body, rest if rest.any() else np.eye(actions.dim)[0])
+        return Decision(Query(action, TARGET), "play", best)
+
+    def _worths(self, arms: Arms) -> FloatArray:
+        truth = self.instance.truth
+        if truth.has_limits:
+            return values_within(truth.limits, truth.theta, arms.columns, len(arms))
+        return np.asarray(arms.vectors @ truth.theta_perp)
 
     def tell(self, state: None, query: Query, feedback: float) -> None:
         """Nothing to learn."""

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
+from sidestep.core.aims import value_within, values_within
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import SLACK, check_rng
+from sidestep.core.checks import SLACK, as_numbers, check_rng, shown
 from sidestep.core.geometry import dot, largest, orthonormal, project_off
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
 from sidestep.core.problem import Problem, Query, checked_query
+from sidestep.core.programs import best_within
 from sidestep.core.solids import SOLIDS, Body, farthest
+from sidestep.core.tolerances import Limits, Tolerance, limits_of
 from sidestep.environments.sources import ActionSource, FreshArms, Menus, arm_sets
 from sidestep.errors import InputError
 
@@ -28,8 +31,11 @@ class Truth(NamedTuple):
 
     theta: FloatArray  # (L+1, d)
     theta_perp: FloatArray  # (d,)
+    level: FloatArray  # (L+1,): what is measured where nothing is done
     noise: int
     scale: FloatArray  # (L+1,)
+    has_limits: bool  # the aim is `within`; else the projected reward
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +46,8 @@ class Instance:
             standard deviation is R; "bernoulli": the feedback is a coin whose mean is <a, theta_i>,
             which must lie in [0, 1] for every arm, and the player is told R = 1/2, not `noise_scale`
     subspace_dim=None tells the player the true rank of the protected vectors.
+    tolerance, penalty as in Problem: regret and genie then follow that aim. `intercept` is the level of
+    every outcome, which feedback has on top and no aim sees; the player is told only that there is one.
     """
 
     theta: FloatArray  # (L+1, d), row 0 the target
@@ -48,6 +56,9 @@ class Instance:
     norm_bound: float = 1.0
     subspace_dim: int | None = None
     noise: str = "gaussian"
+    tolerance: Tolerance = None
+    penalty: float | Sequence[float] | None = None
+    intercept: Sequence[float] | FloatArray | None = None  # (L+1,)
     theta_perp: FloatArray = field(init=False, repr=False)
     problem: Problem = field(init=False, repr=False)
     truth: Truth = field(init=False, repr=False)
@@ -68,8 +79,9 @@ class Instance:
             )
         if self.noise not in NOISES:
             raise InputError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
+        level = _checked_level(self.intercept, len(theta))
         if self.noise == "bernoulli":
-            _check_means(theta, self.actions)
+            _check_means(theta, level, self.actions)
         rank = self.subspace_dim
         problem = Problem(
             dim=theta.shape[1],
@@ -78,9 +90,15 @@ class Instance:
             noise_scale=BERNOULLI_SCALE if self.noise == "bernoulli" else self.noise_scale,
             norm_bound=self.norm_bound,
             action_bound=max(self.actions.longest, 1.0),
+            tolerance=self.tolerance,
+            penalty=self.penalty,
+            intercept=self.intercept is not None,
         )
         theta_perp = project_off(orthonormal(theta[1:]), theta[0])
-        truth = Truth(theta.copy(), theta_perp.copy(), NOISES.index(self.noise), problem.noise)
+        hidden = (theta.copy(), theta_perp.copy(), level)
+        limits = problem.limits
+        aim = (limits is not None, limits or limits_of((), ()))
+        truth = Truth(*hidden, NOISES.index(self.noise), problem.noise, *aim)
         for array in (theta, theta_perp):
             array.setflags(write=False)
         object.__setattr__(self, "theta", theta)
@@ -95,18 +113,21 @@ class Instance:
         draw = rng.standard_normal() if self.truth.noise == GAUSSIAN else rng.random()
         value = float(feedback_of(self.truth, query.action, query.index, draw))
         if np.isnan(value):
-            raise InputError(not_a_coin(f"{self.theta[query.index] @ query.action:.6g}"))
+            mean = self.theta[query.index] @ query.action + self.truth.level[query.index]
+            raise InputError(not_a_coin(f"{mean:.6g}"))
         return value
 
     def reward(self, action: FloatArray) -> float:
-        """<a, theta_perp>, which no player ever sees."""
-        return dot(np.array(action, dtype=float), self.truth.theta_perp)
+        """What an action is worth: <a, theta_perp>, or within tolerances. No player ever sees it."""
+        return float(worth(self.truth, np.array(action, dtype=float)))
 
     def best_reward(self, actions: Actions) -> float:
         """What the genie earns in a round with these actions."""
-        if not isinstance(actions, Arms):
-            return float(best_in(actions.body, self.truth.theta_perp))
-        return float(best_of(actions.columns, len(actions), self.truth.theta_perp))
+        if isinstance(actions, Arms):
+            return float(best_of(actions.columns, len(actions), self.truth))
+        if self.truth.has_limits:
+            return best_within(actions.body, self.truth.limits, self.truth.theta)[1]
+        return float(best_in(actions.body, self.truth.theta_perp))
 
     def regret(self, query: Query, actions: Actions) -> float:
         """Pseudo-regret of a round; below zero where an action off the menu beats the menu."""
@@ -116,7 +137,7 @@ class Instance:
 @kernel(refcounts=False)
 def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> float:
     """What is measured, given the chance of the round: a normal, or a uniform in [0, 1)."""
-    mean = dot(truth.theta[index], action)
+    mean = dot(truth.theta[index], action) + truth.level[index]
     if truth.noise == GAUSSIAN:
         return mean + truth.scale[index] * draw
     if truth.noise == RADEMACHER:
@@ -129,16 +150,26 @@ def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> fl
 
 
 @kernel
-def best_of(columns: FloatArray, n_arms: int, theta_perp: FloatArray) -> float:
-    """Largest reward among the arms."""
+def worth(truth: Truth, action: FloatArray) -> float:
+    """What an action is worth under the aim of the world."""
+    if truth.has_limits:
+        return value_within(truth.limits, truth.theta, action)
+    return dot(truth.theta_perp, action)
+
+
+@kernel
+def best_of(columns: FloatArray, n_arms: int, truth: Truth) -> float:
+    """What the best of the arms is worth."""
+    if truth.has_limits:
+        return largest(values_within(truth.limits, truth.theta, columns, n_arms))
     rewards = np.empty(n_arms)
-    scores(columns, theta_perp, rewards)
+    scores(columns, truth.theta_perp, rewards)
     return largest(rewards)
 
 
 @kernel
 def best_in(body: Body, theta_perp: FloatArray) -> float:
-    """Largest reward in a solid."""
+    """Largest projected reward in a solid."""
     if dot(theta_perp, theta_perp) == 0.0:
         return 0.0
     return dot(farthest(body, theta_perp), theta_perp)
@@ -167,7 +198,19 @@ def _check_vectors(theta: FloatArray, norm_bound: float) -> None:
         )
 
 
-def _check_means(theta: FloatArray, actions: ActionSource) -> None:
+def _checked_level(intercept: object, count: int) -> FloatArray:
+    """The level of every outcome; zeros where the world has none."""
+    if intercept is None:
+        return np.zeros(count)
+    level = as_numbers("intercept", intercept)
+    if level.shape != (count,) or not np.isfinite(level).all():
+        raise InputError(
+            f"intercept must be {count} finite numbers, one per vector, got {shown(intercept)}"
+        )
+    return level
+
+
+def _check_means(theta: FloatArray, level: FloatArray, actions: ActionSource) -> None:
     """Bernoulli feedback needs every mean in [0, 1], so the arms must be known beforehand."""
     menus = arm_sets(actions)
     if not menus:
@@ -176,7 +219,7 @@ def _check_means(theta: FloatArray, actions: ActionSource) -> None:
             f"got {type(actions).__name__}"
         )
     for menu in menus:
-        means = menu.vectors @ theta.T
+        means = menu.vectors @ theta.T + level
         if means.min() < 0 or means.max() > 1:
             arm, index = np.argwhere((means < 0) | (means > 1))[0]
             raise InputError(

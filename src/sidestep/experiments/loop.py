@@ -19,7 +19,7 @@ from sidestep.core.forms import Forms, Menu, Workspace, empty_workspace, follow
 from sidestep.core.geometry import copy_into, dot
 from sidestep.core.kernels import kernel
 from sidestep.core.solids import Body
-from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of
+from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of, worth
 from sidestep.environments.sources import DECK, FRESH, Source, draw_menu, unit_columns
 from sidestep.experiments.record import Record, record_round, write_numbers
 from sidestep.policies.dispatch import Choice, Draws, choose, choose_on_ball
@@ -120,7 +120,7 @@ def run_on_arms(
     n_menus, best, action = source.sizes.size, kept.best, kept.action
     is_new = source.kind in (FRESH, DECK)  # arms that no later round has
     for m in range(n_menus):
-        best[m] = best_of(source.columns[m], source.sizes[m], truth.theta_perp)
+        best[m] = best_of(source.columns[m], source.sizes[m], truth)
     learned = 0
     for i in range(evidence.counts.size):
         learned += evidence.counts[i]
@@ -139,7 +139,7 @@ def run_on_arms(
         else:
             write_basis_vector(arm, action)
         feedback = measure(truth, streams.noise, action, index)
-        regret = best[m] - dot(action, truth.theta_perp)
+        regret = best[m] - worth(truth, action)
         so_far += regret
         slot = record_round(record, span.every, span.horizon, t, choice, action)
         if slot >= 0:
@@ -161,7 +161,7 @@ def turn_to_new_arms(source: Source, rng: Generator, menu: Menu, truth: Truth, k
     """Turn to arms that no earlier round had, drawn here unless they lie in a deck."""
     if source.kind == FRESH:
         unit_columns(rng, menu.columns, menu.squared)
-    kept.best[0] = best_of(menu.columns, menu.squared.size, truth.theta_perp)
+    kept.best[0] = best_of(menu.columns, menu.squared.size, truth)
     for i in range(kept.filled.shape[1]):
         kept.filled[0, i] = 0
 

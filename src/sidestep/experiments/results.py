@@ -4,16 +4,19 @@ DIR/EXPERIMENT/spec.json                         the experiment as it was run; s
 DIR/EXPERIMENT/traces/WORLD/POLICY/RUN.parquet   one row a kept round; metadata says all the rest
 """
 
+import dataclasses
 import io
 import json
 import os
 import platform
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars
 
 from sidestep.errors import InputError, ResultsError
@@ -22,6 +25,7 @@ from sidestep.experiments.spec import Job, Spec
 
 FORMAT = 1
 KEY = "sidestep"
+EXTRA = "extra.html"
 
 
 def versions() -> dict[str, str]:
@@ -30,22 +34,40 @@ def versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in names} | {"python": platform.python_version()}
 
 
-def to_parquet(job: Job, trace: Trace, seconds: float) -> bytes:
-    """A run as the bytes of a file."""
+def to_parquet(job: Job, trace: Trace, player: Mapping[str, Any], seconds: float) -> bytes:
+    """A run as the bytes of a file; `player` is what `notes_of` says of who played."""
     notes = {
         "format": FORMAT,
         "id": job.id,
         "fingerprint": job.fingerprint,
         "job": job._asdict(),
         "policy": trace.policy,
+        **player,
         "counts": trace.counts.tolist(),
         "seconds": seconds,
         "versions": versions(),
     }
     file = io.BytesIO()
     frame = trace.to_frame()
-    frame.write_parquet(file, metadata={KEY: json.dumps(notes, default=str)})
+    frame.write_parquet(file, metadata={KEY: json.dumps(notes, default=_plain)})
     return file.getvalue()
+
+
+def notes_of(policy: Any) -> dict[str, Any]:
+    """The problem and the knobs of a policy, as far as it has fields for them."""
+    parts = [policy.problem, policy]
+    problem, knobs = ({f.name: getattr(x, f.name) for f in _fields(x)} for x in parts)
+    return {"problem": problem, "knobs": {k: v for k, v in knobs.items() if k != "problem"}}
+
+
+def _fields(thing: Any) -> list[Any]:
+    """What a dataclass was built from; nothing of anything else."""
+    return [f for f in dataclasses.fields(thing) if f.init] if is_dataclass(thing) else []
+
+
+def _plain(value: Any) -> Any:
+    """A number or array of numpy's as JSON has it; anything else as it prints itself."""
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else str(value)
 
 
 def trace_path(folder: Path, job: Job) -> Path:
@@ -107,6 +129,19 @@ def write_spec(folder: Path, spec: Spec) -> None:
     write_whole(folder / spec.name / "spec.json", text.encode())
 
 
+def write_extra(folder: Path, spec: Spec, fragment: str) -> None:
+    """Keep a piece of HTML that the report shows at the top of the experiment."""
+    write_whole(folder / spec.name / EXTRA, fragment.encode())
+
+
+def read_extra(folder: Path, spec: Spec) -> str:
+    """That piece; nothing where there is none."""
+    for file in (folder / spec.name / EXTRA, folder / EXTRA):
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+    return ""
+
+
 def read_specs(folder: Path) -> list[Spec]:
     """The experiments of a results folder, or of one experiment's folder."""
     files = sorted(folder.glob("*/spec.json")) or sorted(folder.glob("spec.json"))
@@ -151,7 +186,7 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
         differ = [key for key in settings[0] if any(s[key] != settings[0][key] for s in settings)]
         if differ:
             words = [", ".join(f"{key} {setting[key]}" for key in differ) for setting in settings]
-            counts = [f"{words.count(one)} runs with {one}" for one in dict.fromkeys(words)]
+            counts = [f"{words.count(w)} runs with {w}" for w in dict.fromkeys(words)]
             raise InputError(
                 f"{folder}: must hold one setting of {name}, got {' and '.join(counts)}; "
                 "keep them in folders of their own"

@@ -130,12 +130,14 @@ def simulate(
     """One run. The same seed gives the same trace; two policies meet the same arms and noise.
 
     every=100 keeps each hundredth round, and the last; cumulative regret counts them all. A policy of
-    this package runs compiled, another one step by step; `compiled` insists on one of the two.
+    this package runs compiled, another one step by step; `compiled` insists on one of the two. Solids
+    within tolerances are played step by step: scipy finds their best action.
     """
     check_players(policy, instance)
     check_integer("horizon", horizon, low=1)
     check_integer("every", every, low=1)
-    fast = isinstance(policy, CompiledPolicy) if compiled is None else compiled
+    programs = _needs_programs(policy, instance)
+    fast = isinstance(policy, CompiledPolicy) and not programs if compiled is None else compiled
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
@@ -143,10 +145,18 @@ def simulate(
             raise InputError(
                 f"compiled=True needs a policy with kernels, got {type(policy).__name__}"
             )
+        if programs:
+            raise InputError("compiled=True needs arms where a tolerance is told, got a solid")
         _run_compiled(policy, instance, seed, horizon, every, record)
     else:
         _run_by_step(policy, instance, seed, horizon, every, record)
     return Trace(repr(policy), horizon, seed, record)
+
+
+def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
+    """Whether somebody solves a program every round: on a solid, within tolerances."""
+    told = policy.problem.tolerance is not None or instance.problem.tolerance is not None
+    return told and isinstance(instance.actions, SOLIDS)
 
 
 def _run_by_step(

@@ -64,7 +64,9 @@ class PolicySpec(_Table):
     grid: dict[str, list[Any]] = {}
     label: str = ""
     worlds: list[str] | None = None
-    told: dict[str, Any] = {}  # what the player is told otherwise than by the world; see `retold`
+    told: dict[
+        str, Any
+    ] = {}  # what the player is told otherwise than by the world; see sweep.overridden
 
     def expanded(self) -> "list[PolicySpec]":
         """One policy for every point of the grid."""

@@ -16,7 +16,7 @@ from sidestep.environments.sources import compiled_source
 from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.ownership import claim
-from sidestep.experiments.results import to_parquet, trace_path, write_whole
+from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
 from sidestep.experiments.simulate import simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.policies.base import CompiledPolicy
@@ -59,13 +59,13 @@ class Progress(NamedTuple):
     last: str  # what was finished last
 
 
-Watcher = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
 def players_of(job: Job) -> tuple[Any, Any]:
     """The policy and the world of a job."""
     instance = world_from_config(job.world, job.world_knobs, job.seed)
-    problem = retold(instance.problem, job.told)
+    problem = overridden(instance.problem, job.told)
     if ":" not in job.policy:
         return policy_from_config(job.policy, problem, job.policy_knobs), instance
     policy = _imported(job.policy)(problem, **job.policy_knobs)
@@ -83,15 +83,15 @@ def _imported(name: str) -> Callable[..., Any]:
     return maker
 
 
-def retold(problem: Problem, told: Mapping[str, Any]) -> Problem:
-    """The problem as a player is told it.
+def overridden(problem: Problem, overrides: Mapping[str, Any]) -> Problem:
+    """The problem with what a spec says of it instead.
 
     An eigenvalue or a resolution stands for the rank, "unknown" for what is not told at all.
     """
     known = {name: name for name in ("eigenvalue", "resolution", "noise_scale", "costs")}
     change: dict[str, Any] = {
         look_up("told", name, known): None if value == "unknown" else value
-        for name, value in told.items()
+        for name, value in overrides.items()
     }
     if {"eigenvalue", "resolution"} & set(change):
         change["subspace_dim"] = None
@@ -106,7 +106,7 @@ def run_job(job: Job) -> Finished | Failed:
             start = time.perf_counter()
             trace = simulate(policy, instance, job.horizon, job.seed, job.every)
         seconds = time.perf_counter() - start
-        content = to_parquet(job, trace, seconds)
+        content = to_parquet(job, trace, notes_of(policy), seconds)
     except Exception as error:  # anything may happen in somebody else's policy: the others go on
         where = f"world {job.world_id}, policy {job.policy_id}, run {job.run}"
         return Failed(job, f"{job.experiment}: {where}: {_in_words(error)}")
@@ -172,7 +172,7 @@ def sweep(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    watch: Watcher | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Swept:
     """Run what is not done yet, and keep every result as it comes; what fails leaves the others alone.
 
@@ -189,7 +189,7 @@ def sweep(
             failed.append(outcome)
         else:
             write_whole(trace_path(folder, outcome.job), outcome.content)
-        if watch:
+        if on_progress:
             seconds = time.perf_counter() - start
-            watch(Progress(done, jobs, rounds, seconds, outcome.job.id))
+            on_progress(Progress(done, jobs, rounds, seconds, outcome.job.id))
     return Swept(len(todo), failed)

@@ -343,8 +343,7 @@ def confidence_for(
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
-    is_known = needs_noise or problem.noise_scale is not None
-    noise = problem.noise if is_known else np.full(problem.n_vectors, np.nan)
+    noise = problem.noise if needs_noise else problem.known_noise
     check_positive("rho", rho)
     check_probability("delta", delta)
     check_choice("radius", radius, tuple(RADII))

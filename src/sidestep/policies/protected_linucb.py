@@ -127,7 +127,7 @@ def _on_ball(
     d = evidence.centre.shape[1]
     if core_set[0] == 0:
         axis, index = _core_set_query(knobs, evidence)
-        action = np.zeros(d)
+        action: FloatArray = np.zeros(d)
         action[axis] = 1.0
         return ChoiceOnBall(action, index, CORE_SET, np.nan, np.nan)
     rows = np.empty(core_set.size, np.int64)

@@ -142,11 +142,10 @@ def _belief(policy: CompiledPolicy, state: State) -> tuple[Posterior, float]:
     problem, evidence = policy.problem, state.evidence
     largest = problem.norm_bound * problem.action_bound
     prior = problem.norm_bound**2 / problem.dim
-    if problem.noise_scale is not None:
-        return posterior_from_sums(
-            evidence, np.maximum(problem.noise, 1e-6 * largest), prior
-        ), np.inf
-    unknown = Prior(policy.knobs.confidence.rho, np.full(problem.n_vectors, np.nan), prior, largest)
+    noise = np.maximum(problem.known_noise, 1e-6 * largest)
+    if not np.isnan(noise).any():
+        return posterior_from_sums(evidence, noise, prior), np.inf
+    unknown = Prior(policy.knobs.confidence.rho, noise, prior, largest)
     freedom = max(float(evidence.weight.sum()) - problem.dim * problem.n_vectors, 1.0)
     return posterior_from_sums(evidence, noise_levels(unknown, evidence), prior), freedom
 

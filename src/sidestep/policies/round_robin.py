@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.arrays import IntArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_positive, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, radius
@@ -78,7 +78,7 @@ def _on_arms(
     index = _turn(knobs, evidence, draws)
     confidence = knobs.confidence
     if index != TARGET:
-        values = np.empty(menu.squared.size)
+        values: FloatArray = np.empty(menu.squared.size)
         set_radius = radius(confidence, evidence, index)
         upper_means(
             menu.columns, evidence.centre[index], evidence.inverse[index], set_radius, values

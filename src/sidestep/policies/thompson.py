@@ -304,13 +304,11 @@ def prior_of(problem: Problem, rho: float | None) -> Prior:
     """
     largest = problem.norm_bound * problem.action_bound
     prior = problem.norm_bound**2 / problem.dim
-    noise = np.full(problem.n_vectors, np.nan)
-    if problem.noise_scale is not None:
-        noise = np.maximum(problem.noise, 1e-6 * largest)  # no noise at all would leave no prior
+    noise = np.maximum(problem.known_noise, 1e-6 * largest)  # no noise would leave no prior
     honest = np.where(np.isnan(noise), 1e-8 * problem.action_bound**2, noise**2 / prior)
     if rho is not None:
         check_positive("rho", rho)
-        if problem.noise_scale is None:
+        if np.isnan(noise).any():
             raise InputError(f"rho follows from the noise where noise_scale is None, got rho={rho}")
         honest = per_vector(rho, problem.n_vectors)
     return Prior(honest, noise, prior, largest)

@@ -13,15 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core import theory
+from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem
-from sidestep.experiments.effects import told_of
-from sidestep.experiments.sheets import Line
-from sidestep.experiments.summary import Series, World
-from sidestep.experiments.traces import NAN, Row
+from sidestep.experiments.numbers.summary import Series, WorldSummary
+from sidestep.experiments.numbers.traces import NAN, Row
 
 FORMS = ("main", "appendix", "corrected")
 PLAYER = "protected-linucb"
 PAIR = "lower-bound"  # ids of worlds that come in pairs start so
+
+
+class Line(NamedTuple):
+    """A bound over the rounds or the horizon, to draw beside what was measured."""
+
+    label: str
+    x: FloatArray
+    y: FloatArray
 
 
 class Setting(NamedTuple):
@@ -50,50 +57,51 @@ class Setting(NamedTuple):
         )
 
 
-def setting_of(world: World, one: Series) -> Setting | None:
+def setting_of(world: WorldSummary, series: Series) -> Setting | None:
     """What the bounds ask for, from the traces; None where they do not tell."""
-    problem, value = world.told.problem, world.told.eigenvalue
+    problem, value = world.facts.problem, world.facts.eigenvalue
     if problem is None or not problem.subspace_dim or problem.noise_scale is None:
         return None
-    if not value > 0 or one.policy != PLAYER:
+    if not value > 0 or series.policy != PLAYER:
         return None
-    knobs = told_of(one.printed)[1]
-    rho, delta, rule = (knobs.get(name) for name in ("rho", "delta", "coreset"))
+    rho, delta, rule = (series.knobs.get(name) for name in ("rho", "delta", "coreset"))
     if rho is None or delta is None:
         return None
     value = min(value, problem.norm_bound**2)  # no spanning set has more
-    proved = world.told.on_ball and not knobs.get("literal") and rule != "adaptive"
+    proved = world.facts.on_ball and not series.knobs.get("literal") and rule != "adaptive"
     return Setting(problem, value, float(delta), float(rho), str(rule), proved)
 
 
-def upper_rows(world: World) -> list[Row]:
+def upper_rows(world: WorldSummary) -> list[Row]:
     """Every Protected LinUCB of a world beside the regret bound and the rounds of CORE-SET."""
     if world.spec.id.startswith(PAIR):
         return []
     rounds = {row["label"]: row["core_set_rounds"] for row in world.rows["policies"]}
-    settings = [(one, setting_of(world, one)) for one in world.series]
-    return [_upper_row(world, one, know, rounds[one.label]) for one, know in settings if know]
+    settings = [(series, setting_of(world, series)) for series in world.series]
+    return [
+        _upper_row(world, series, know, rounds[series.label]) for series, know in settings if know
+    ]
 
 
-def _upper_row(world: World, one: Series, know: Setting, rounds: float) -> Row:
+def _upper_row(world: WorldSummary, series: Series, know: Setting, rounds: float) -> Row:
     return {
         "experiment": world.experiment,
         "world": world.spec.id,
-        "policy": one.label,
+        "policy": series.label,
         "proved": know.proved,
         "lambda_min": know.eigenvalue,
-        "mean": float(one.final.mean()),
-        "largest": float(one.final.max()),
+        "mean": float(series.final.mean()),
+        "largest": float(series.final.max()),
         **{form: know.regret(world.horizon, form) for form in FORMS},
         "core_set_rounds": rounds,
         "core_set_bound": know.core_set(),
     }
 
 
-def laws(world: World) -> tuple[Line, ...]:
+def laws(world: WorldSummary) -> tuple[Line, ...]:
     """The regret bound over the rounds, to draw beside what was measured on the ball."""
-    known = [know for one in world.series if (know := setting_of(world, one))]
-    if not known or not world.told.on_ball:
+    known = [know for series in world.series if (know := setting_of(world, series))]
+    if not known or not world.facts.on_ball:
         return ()
     x = np.geomspace(1, world.horizon, 40)
     most = Line("2MT: nobody can lose more", x, 2 * known[0].problem.norm_bound * x)
@@ -104,34 +112,34 @@ def laws(world: World) -> tuple[Line, ...]:
 class Pairs:
     """The worlds of one lower bound: two instances for every horizon."""
 
-    def __init__(self, worlds: Sequence[World]) -> None:
+    def __init__(self, worlds: Sequence[WorldSummary]) -> None:
         self.worlds = worlds
         self.horizons = sorted({world.horizon for world in worlds})
-        first = worlds[0].told.problem
+        first = worlds[0].facts.problem
         self.noise = float(max(first.noise)) if first and first.noise_scale is not None else NAN
 
     def rows(self) -> list[Row]:
         """The larger mean regret of every policy at every horizon, beside both bounds."""
         return [
             {
-                "policy": one.label,
+                "policy": series.label,
                 "horizon": horizon,
                 "larger": larger,
                 "instance": instance,
                 **{form: float(law(horizon)) for form, law in self._bounds().items()},
             }
-            for one in self.series()
-            for horizon, larger, instance in self._largest(one.entry)
+            for series in self.series()
+            for horizon, larger, instance in self._largest(series.entry)
         ]
 
     def _largest(self, entry: str) -> list[tuple[int, float, str]]:
         found = []
         for horizon in self.horizons:
             means = [
-                (float(one.final.mean()), world.spec.title or world.spec.id)
+                (float(series.final.mean()), world.spec.title or world.spec.id)
                 for world in self.worlds
-                for one in world.series
-                if world.horizon == horizon and one.entry == entry
+                for series in world.series
+                if world.horizon == horizon and series.entry == entry
             ]
             if means:
                 found.append((horizon, *max(means)))
@@ -139,15 +147,15 @@ class Pairs:
 
     def series(self) -> list[Series]:
         """Every policy with horizons for rounds, and the exponent fitted over all of them."""
-        policies = {one.entry: one for world in self.worlds for one in world.series}
-        return [self._over_horizons(one) for one in policies.values()]
+        policies = {series.entry: series for world in self.worlds for series in world.series}
+        return [self._over_horizons(series) for series in policies.values()]
 
-    def _over_horizons(self, one: Series) -> Series:
-        points = self._largest(one.entry)
+    def _over_horizons(self, series: Series) -> Series:
+        points = self._largest(series.entry)
         x, y = (np.array([point[k] for point in points], dtype=float) for k in (0, 1))
         fits = len(x) > 1 and bool((y > 0).all())
         slope = float(np.polyfit(np.log(x), np.log(y), 1)[0]) if fits else NAN
-        return one._replace(rounds=x, mean=y, sd=np.zeros(len(x)), slope=slope)
+        return series._replace(rounds=x, mean=y, sd=np.zeros(len(x)), slope=slope)
 
     def laws(self) -> tuple[Line, ...]:
         """Both lower bounds over the horizon."""
@@ -169,9 +177,9 @@ class Pairs:
         return bounds
 
 
-def pairs_of(worlds: Sequence[World]) -> list[Pairs]:
+def pairs_of(worlds: Sequence[WorldSummary]) -> list[Pairs]:
     """The lower-bound worlds that differ in horizon and instance alone."""
-    groups: dict[str, list[World]] = {}
+    groups: dict[str, list[WorldSummary]] = {}
     for world in worlds:
         if world.spec.id.startswith(PAIR):
             knobs = {k: v for k, v in world.spec.knobs.items() if k not in ("horizon", "which")}

@@ -11,6 +11,7 @@ import numpy as np
 import polars
 
 from sidestep.core.arrays import FloatArray
+from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 from sidestep.experiments.results import read_notes, trace_path
 from sidestep.experiments.spec import Job
@@ -36,6 +37,14 @@ class Run(NamedTuple):
     def actions(self) -> FloatArray:
         """What was played; (n, d)."""
         return np.asarray(self.frame.select("^action_[0-9]+$").to_numpy())
+
+    @property
+    def problem(self) -> Problem | None:
+        """What the player was told; None where a run of 0.1 or of another's policy does not say."""
+        try:
+            return Problem(**self.notes["problem"])
+        except (KeyError, TypeError, InputError):
+            return None
 
     @property
     def final(self) -> float:

@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sidestep.experiments.page import UNKNOWN, interval, number, share, slope
+from sidestep.experiments.numbers.summary import NEAR
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import UNKNOWN, interval, number, share, slope
 from sidestep.experiments.spec import Spec, WorldSpec
-from sidestep.experiments.summary import NEAR, STUCK
-from sidestep.experiments.traces import Row
 
 CAPTION = "Mean final regret relative to the lowest of that world (share of linear runs, exponent)."
 FIGURE = (
@@ -93,21 +93,3 @@ def _behind(world: WorldSpec, own: Mapping[str, Any], best: Mapping[str, Any]) -
         gap = interval(*(None if end is None else -end for end in (high, low)))
         words += f" (run by run {number(-best['difference'])} more, 95% interval {gap})"
     return " ".join(f"{words}. {world.note}".split())
-
-
-def plain(spec: Spec, rows: Rows) -> list[str]:
-    """The table for a terminal, a numbered column a policy, and the sentences under it."""
-    columns = {entry.id: str(k) for k, entry in enumerate(spec.policies, 1)}
-    cells: dict[str, dict[str, str]] = {}
-    for row in rows:
-        mark = "!" if row["share_linear"] > STUCK else " "
-        cells.setdefault(row["world"], {})[row["entry"]] = times(row["relative"]) + mark
-    worlds = [world for world in spec.worlds if world.id in cells]
-    left = max(len(name_of(world)) for world in worlds)
-    lines = [f"{spec.name}: mean regret relative to the lowest; ! over a tenth of the runs linear"]
-    lines += [f"{columns[entry.id]:>4}  {entry.label or entry.id}" for entry in spec.policies]
-    lines.append(" " * left + "".join(f"{column:>7} " for column in columns.values()))
-    for world in worlds:
-        found = "".join(f"{cells[world.id].get(entry, ' '):>8}" for entry in columns)
-        lines.append(f"{name_of(world):<{left}}{found}".rstrip())
-    return [*lines, "", *in_words(spec, rows)]

@@ -5,23 +5,21 @@ gives every vector by least squares, and with it the effect of every play on eve
 along directions in which nobody measured that outcome stays unknown.
 """
 
-import ast
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.coreset import best_subset
 from sidestep.core.problem import Problem
-from sidestep.errors import InputError
-from sidestep.experiments.traces import NAN, Row, Run
+from sidestep.experiments.numbers.traces import NAN, Row, Run
 
 LAST = 0.1  # share of the rounds that the effects are of
 REACHED = 1e-9  # share of the largest eigenvalue below which a direction was not measured
 
 
-class Told(NamedTuple):
+class TraceFacts(NamedTuple):
     """What the traces of a world tell beside its regret."""
 
     problem: Problem | None  # as its players were told it
@@ -38,48 +36,24 @@ class Fit(NamedTuple):
     spread: FloatArray  # (L+1, d, d), covariance of theta
 
 
-def told_of(text: str) -> tuple[Problem | None, dict[str, Any]]:
-    """The problem and the knobs of a policy from how it prints itself; nothing where it does not."""
-    try:
-        call = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):
-        return None, {}
-    knobs = {word.arg: word.value for word in getattr(call, "keywords", ()) if word.arg}
-    inner = knobs.pop("problem", None)
-    words = getattr(inner, "keywords", ())
-    try:
-        problem = Problem(**{word.arg: _number(word.value) for word in words}) if words else None
-    except (InputError, TypeError, ValueError):
-        problem = None
-    return problem, {name: _number(value) for name, value in knobs.items()}
-
-
-def _number(node: ast.expr) -> Any:
-    """A literal, also where numpy wraps it: np.float64(0.1); None for anything else."""
-    try:
-        return ast.literal_eval(node.args[0] if isinstance(node, ast.Call) else node)
-    except (ValueError, IndexError):
-        return None
-
-
-def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[Told, list[Row]]:
+def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[TraceFacts, list[Row]]:
     """What the runs of all policies on one world tell, and the effects of every policy."""
     everything = [run for group in runs.values() for run in group]
-    problem = next((told for run in everything if (told := told_of(run.notes["policy"])[0])), None)
+    problem = next(filter(None, (run.problem for run in everything)), None)
     on_ball = all((run.column("arm") == -1).all() for run in everything)
     fits = {
         number: fit([run for run in everything if run.job.run == number])
         for number in {run.job.run for run in everything}
     }
     size = problem.subspace_dim if problem else None
-    values = [_eigenvalue(one, size) for one in fits.values()]
+    values = [_eigenvalue(vectors, size) for vectors in fits.values()]
     rows, errors = [], []
     for policy, group in runs.items():
         found = [effects_of(run, fits[run.job.run], size) for run in group]
         rows += _rows(policy, np.array([effect for effect, _ in found]))
         errors += [error for _, error in found]
     error = float(np.sqrt(np.mean(np.square(errors))))
-    return Told(problem, on_ball, float(np.median(values)), error), rows
+    return TraceFacts(problem, on_ball, float(np.median(values)), error), rows
 
 
 def fit(runs: Sequence[Run]) -> Fit:

@@ -5,11 +5,20 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 
-from sidestep.experiments.bounds import FORMS, Pairs, upper_rows
-from sidestep.experiments.page import folded, items, number, picture, section, slope, table, text
+from sidestep.experiments.numbers.bounds import FORMS, Pairs, upper_rows
+from sidestep.experiments.numbers.summary import Summary, WorldSummary
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import (
+    details,
+    items,
+    number,
+    picture,
+    section,
+    slope,
+    table,
+    text,
+)
 from sidestep.experiments.spec import Spec, parse_spec, shipped_specs
-from sidestep.experiments.summary import Summary, World
-from sidestep.experiments.traces import Row
 
 NEWLINE = "\n"
 UPPER = (
@@ -42,7 +51,9 @@ PROMISES = (
 )
 
 
-def theory(worlds: Sequence[World], pairs: Sequence[Pairs], pictures: Mapping[str, bytes]) -> str:
+def theory(
+    worlds: Sequence[WorldSummary], pairs: Sequence[Pairs], pictures: Mapping[str, bytes]
+) -> str:
     """Measured regret beside each bound."""
     lines = [_bound_line(world, row) for world in worlds for row in upper_rows(world)]
     drawn = "".join(
@@ -57,7 +68,7 @@ def theory(worlds: Sequence[World], pairs: Sequence[Pairs], pictures: Mapping[st
     return section(2, "theory", "Beside the bounds", nothing, *parts)
 
 
-def _bound_line(world: World, row: Row) -> Row:
+def _bound_line(world: WorldSummary, row: Row) -> Row:
     return {
         "world": f"{world.experiment}: {world.spec.title or world.spec.id}",
         "policy": row["policy"],
@@ -76,8 +87,8 @@ def _pair(pair: Pairs, png: bytes) -> str:
     for row in pair.rows():
         line = lines.setdefault(row["policy"], {"policy": row["policy"]})
         line[f"T={row['horizon']}"] = row["larger"]
-    for one in pair.series():
-        lines[one.label]["exponent"] = slope(one.slope)
+    for series in pair.series():
+        lines[series.label]["exponent"] = slope(series.slope)
     bounds = {row["horizon"]: row for row in pair.rows()}
     for form in ("printed", "corrected"):
         line = {f"T={horizon}": row.get(form) for horizon, row in bounds.items()}
@@ -119,7 +130,7 @@ def repeat(summary: Summary) -> str:
         (spec.name, spec.model_dump_json(indent=1, exclude_defaults=True)) for spec in summary.specs
     ]
     specs = [
-        folded(f"Settings of {name}", f"<pre>{text(knobs)}</pre>\n") for name, knobs in settings
+        details(f"Settings of {name}", f"<pre>{text(knobs)}</pre>\n") for name, knobs in settings
     ]
     title = "Machine, versions, seeds; how to repeat"
     return section(2, "repeat", title, items(lines), shell, *specs)

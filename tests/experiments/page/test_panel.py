@@ -5,11 +5,12 @@ import polars
 import pytest
 from made_up import HORIZON, spec_of, write
 
-from sidestep.experiments import panel, report
-from sidestep.experiments.sheets import Rendered
+from sidestep.cli.printing import panel_lines, panels_lines
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.numbers.traces import exponent
+from sidestep.experiments.page import panel, report
+from sidestep.experiments.pictures.sheets import Rendered
 from sidestep.experiments.spec import jobs_of
-from sidestep.experiments.summary import summarise
-from sidestep.experiments.traces import exponent
 
 T = np.arange(1, HORIZON + 1)
 WORLDS = (
@@ -112,7 +113,7 @@ def test_the_gap_to_the_leader_is_positive_and_lies_in_its_interval(spec, rows):
 
 
 def test_the_terminal_gets_every_factor_and_a_mark_where_runs_are_linear(spec, rows):
-    lines = panel.plain(spec, rows)
+    lines = panel_lines(spec, rows)
     (easy,) = [line for line in lines if line.startswith("Easy")]
     uniform = f"{4.0 * HORIZON / np.sum(1 / np.sqrt(T)):.1f}!"
     assert easy.split() == ["Easy", "1.00", "2.00", "4.00", uniform]
@@ -132,14 +133,14 @@ def test_what_is_not_known_is_a_dash():
     assert panel.times(None) == panel.times(float("nan")) == "\N{EN DASH}"
 
 
-def test_page_terminal_and_json_say_the_same(folder, rows, monkeypatch, capsys):
+def test_page_terminal_and_json_say_the_same(folder, rows, monkeypatch):
     monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
-    page = report.build(folder).read_text(encoding="utf-8")
+    built = report.build(folder)
+    page = built.page.read_text(encoding="utf-8")
     assert (folder / "figures/made-up-panel.png").exists()
     assert not (folder / "figures/failure.png").exists()  # a panel is about all its worlds
-    told = report.table_rows(folder)
-    report.print_panels(folder, told)
-    said = capsys.readouterr().out
+    told = built.shown.to_dicts()
+    said = "\n".join(panels_lines(built.specs, told))
     assert {row["judged"] for row in told} == {True, False}
     for before, after in zip(rows, told, strict=True):
         assert after["relative"] == pytest.approx(before["relative"])
@@ -149,9 +150,9 @@ def test_page_terminal_and_json_say_the_same(folder, rows, monkeypatch, capsys):
     assert "It asks too much." in said
 
 
-def test_an_experiment_that_is_no_panel_has_no_such_table(tmp_path, monkeypatch, capsys):
+def test_an_experiment_that_is_no_panel_has_no_such_table(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
     write(tmp_path, spec_of("oful", "uniform", worlds=("a", "b")), lambda job: np.ones(HORIZON))
-    assert panel.CAPTION not in report.build(tmp_path).read_text(encoding="utf-8")
-    report.print_panels(tmp_path, report.table_rows(tmp_path))
-    assert capsys.readouterr().out == ""
+    built = report.build(tmp_path)
+    assert panel.CAPTION not in built.page.read_text(encoding="utf-8")
+    assert panels_lines(built.specs, built.shown.to_dicts()) == []

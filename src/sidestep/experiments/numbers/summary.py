@@ -14,7 +14,7 @@ relative        mean final regret over the lowest of the policies shown on that 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars
@@ -22,10 +22,18 @@ from scipy.special import stdtrit
 
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
-from sidestep.experiments.effects import Told, measure
+from sidestep.experiments.numbers.effects import TraceFacts, measure
+from sidestep.experiments.numbers.traces import (
+    NAN,
+    Row,
+    Run,
+    exponent,
+    facts_of,
+    read_run,
+    uniform_cost,
+)
 from sidestep.experiments.results import read_specs
 from sidestep.experiments.spec import Job, PolicySpec, Spec, WorldSpec, jobs_of
-from sidestep.experiments.traces import NAN, Row, Run, exponent, facts_of, read_run, uniform_cost
 from sidestep.policies.base import PHASES
 
 POINTS = 200  # of a curve at most
@@ -50,7 +58,7 @@ class Series(NamedTuple):
 
     entry: str  # id in the spec, before the grid is laid out; decides the style
     policy: str  # its name in the catalog
-    printed: str  # the policy with all its knobs, as it prints itself
+    knobs: dict[str, Any]  # all of them, as far as the traces say
     label: str
     legend: str  # label and knobs
     rounds: FloatArray  # (n,)
@@ -64,14 +72,14 @@ class Series(NamedTuple):
     widths: FloatArray  # (2, m): round, mean width
 
 
-class World(NamedTuple):
+class WorldSummary(NamedTuple):
     """One world with the policies to show: all that are no grid, and the best point of every grid."""
 
     experiment: str
     spec: WorldSpec
     horizon: int
     series: list[Series]
-    told: Told
+    facts: TraceFacts
     versions: list[str]  # of what was installed, as JSON
     missing: int  # runs that are not there
     rows: dict[str, list[Row]]  # what it adds to the frames
@@ -81,7 +89,7 @@ class Summary(NamedTuple):
     """All that a report shows, and the frames that its tables are cut from."""
 
     specs: list[Spec]
-    worlds: list[World]
+    worlds: list[WorldSummary]
     policies: polars.DataFrame  # a row for every experiment, world, policy
     phases: polars.DataFrame  # ... and phase
     queries: polars.DataFrame  # ... and vector
@@ -109,7 +117,7 @@ def summarise(folder: Path | str) -> Summary:
     return Summary(specs, worlds, **frames)
 
 
-def _world(folder: Path, spec: Spec, entry: WorldSpec, jobs: Sequence[Job]) -> World | None:
+def _world(folder: Path, spec: Spec, entry: WorldSpec, jobs: Sequence[Job]) -> WorldSummary | None:
     """One world from its runs; None where none was played."""
     runs: dict[str, list[Run]] = {}
     for run in filter(None, (read_run(folder, job) for job in jobs)):
@@ -118,20 +126,20 @@ def _world(folder: Path, spec: Spec, entry: WorldSpec, jobs: Sequence[Job]) -> W
         return None
     best, cost = tuned(spec, runs), uniform_cost(runs)
     reference = runs.get(best.get(spec.reference, ""), [])
-    told, effects = measure(runs)
+    found, effects = measure(runs)
     rows: dict[str, list[Row]] = {name: [] for name in TABLES} | {"effects": effects}
-    series = []
+    drawn = []
     for base in spec.policies:
         for point in (point for point in base.expanded() if point.id in runs):
             facts = [facts_of(run, cost) for run in runs[point.id]]
-            one = _series(base, point, runs[point.id], facts)
+            series = _series(base, point, runs[point.id], facts)
             gap = paired(runs[point.id], reference)
             marks = {"grid": bool(base.grid), "shown": best[base.id] == point.id}
             marks["judged"] = entry.judged
-            rows["policies"].append(_policy_row(base, point, one, facts, gap) | marks)
-            for name, new in _other_rows(one, facts, runs[point.id]).items():
+            rows["policies"].append(_policy_row(base, point, series, facts, gap) | marks)
+            for name, new in _other_rows(series, facts, runs[point.id]).items():
                 rows[name] += [{"policy": point.id} | row for row in new]
-            series += [one] if marks["shown"] else []
+            drawn += [series] if marks["shown"] else []
     _compare(rows["policies"])
     keyed = {
         name: [{"experiment": spec.name, "world": entry.id} | row for row in new]
@@ -140,7 +148,7 @@ def _world(folder: Path, spec: Spec, entry: WorldSpec, jobs: Sequence[Job]) -> W
     everything = [run for group in runs.values() for run in group]
     versions = sorted({json.dumps(run.notes["versions"]) for run in everything})
     horizon, missing = entry.horizon or spec.horizon, len(jobs) - len(everything)
-    return World(spec.name, entry, horizon, series, told, versions, missing, keyed)
+    return WorldSummary(spec.name, entry, horizon, drawn, found, versions, missing, keyed)
 
 
 def tuned(spec: Spec, runs: dict[str, list[Run]]) -> dict[str, str]:
@@ -188,7 +196,7 @@ def _series(
     return Series(
         entry=base.id,
         policy=base.policy,
-        printed=runs[0].notes["policy"],
+        knobs=runs[0].notes.get("knobs", {}),
         label=label,
         legend=f"{label} [{knobs}]" if knobs else label,
         rounds=rounds[keep],
@@ -216,24 +224,24 @@ def _widths(runs: Sequence[Run]) -> FloatArray:
 
 
 def _policy_row(
-    base: PolicySpec, point: PolicySpec, one: Series, facts: Sequence[Row], gap: Estimate | None
+    base: PolicySpec, point: PolicySpec, series: Series, facts: Sequence[Row], gap: Estimate | None
 ) -> Row:
     seconds = float(np.median([fact["seconds"] for fact in facts]))  # the first may compile
     return {
         "policy": point.id,
         "entry": base.id,
-        "label": one.label,
-        **estimate(one.final)._asdict(),
+        "label": series.label,
+        **estimate(series.final)._asdict(),
         "difference": gap.mean if gap else None,
         "difference_low": gap.low if gap else None,
         "difference_high": gap.high if gap else None,
-        "share_linear": one.linear,
+        "share_linear": series.linear,
         "linear_rule": facts[0]["linear_rule"],
-        "exponent": one.slope,
+        "exponent": series.slope,
         "core_set_rounds": _mean(facts, "rounds core-set"),
         "core_set_open": _mean(facts, "core_set_open"),
         "seconds": seconds,
-        "rounds_per_second": float(one.rounds[-1]) / max(seconds, 1e-9),
+        "rounds_per_second": float(series.rounds[-1]) / max(seconds, 1e-9),
     }
 
 
@@ -244,13 +252,13 @@ def _compare(rows: Sequence[Row]) -> None:
         row["relative"] = row["mean"] / lowest if lowest > 0 else NAN
 
 
-def _other_rows(one: Series, facts: Sequence[Row], runs: Sequence[Run]) -> dict[str, list[Row]]:
+def _other_rows(series: Series, facts: Sequence[Row], runs: Sequence[Run]) -> dict[str, list[Row]]:
     return {
         "phases": [
             {"phase": name, **{k: _mean(facts, f"{k} {name}") for k in ("regret", "rounds")}}
             for name in PHASES
         ],
-        "queries": [{"vector": i, "mean": float(mean)} for i, mean in enumerate(one.counts)],
+        "queries": [{"vector": i, "mean": float(mean)} for i, mean in enumerate(series.counts)],
         "runs": [{"run": run.job.run} | fact for run, fact in zip(runs, facts, strict=True)],
     }
 

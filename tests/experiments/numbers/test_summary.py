@@ -6,12 +6,13 @@ import pytest
 from made_up import HORIZON, THETA, spec_of, trace_of, write
 from scipy import stats
 
+from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 from sidestep.experiments import results
-from sidestep.experiments.effects import told_of
+from sidestep.experiments.numbers.summary import estimate, summarise
+from sidestep.experiments.numbers.traces import Run, exponent
 from sidestep.experiments.spec import jobs_of
-from sidestep.experiments.summary import estimate, summarise
-from sidestep.experiments.traces import exponent
+from sidestep.policies.protected_linucb import ProtectedLinUCB
 
 T = np.arange(1, HORIZON + 1)
 
@@ -222,7 +223,7 @@ def test_effects_are_those_of_the_true_vectors_where_there_is_no_noise(tmp_path)
     assert found["target"] == pytest.approx(THETA[0, 1])
     assert found["protected 1"] == pytest.approx(0.0, abs=1e-9)
     assert found["reward"] == pytest.approx(0.8)  # theta_perp = (0, 0.8)
-    assert told.worlds[0].told.eigenvalue == pytest.approx(1.0)
+    assert told.worlds[0].facts.eigenvalue == pytest.approx(1.0)
 
 
 def test_an_effect_that_nobody_measured_is_unknown(tmp_path):
@@ -239,15 +240,29 @@ def test_an_effect_that_nobody_measured_is_unknown(tmp_path):
     assert found["protected 1"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_the_problem_and_the_knobs_are_read_from_how_a_policy_prints_itself():
-    text = (
-        "Made(problem=Problem(dim=3, n_protected=2, subspace_dim=1), rho=np.float64(0.5), word='x')"
-    )
-    problem, knobs = told_of(text)
-    assert (problem.dim, problem.n_protected) == (3, 2)
-    assert knobs == {"rho": 0.5, "word": "x"}
-    for text in ("<Mine at 0x7>", "Mine()", "Mine(problem=Problem(dim=-1))"):
-        assert told_of(text)[0] is None
+def test_the_problem_and_the_knobs_come_from_the_notes_to_the_last_digit(tmp_path):
+    told = Problem(3, 2, 1, noise_scale=(0.1, 0.2, 1 / 3), costs=np.array([1.0, 2.0, 3.0]))
+    policy = ProtectedLinUCB(told, rho=np.float64(0.1), coreset="adaptive")
+    (job, *_) = jobs_of(spec_of("oful"))
+    path = tmp_path / "run.parquet"
+    notes = results.notes_of(policy)
+    path.write_bytes(results.to_parquet(job, trace_of(job, T), notes, seconds=1.0))
+    run = Run(job, results.read_notes(path), polars.read_parquet(path))
+    assert run.problem == told
+    knobs = run.notes["knobs"]
+    assert (knobs["rho"], knobs["coreset"], knobs["literal"]) == (0.1, "adaptive", False)
+
+
+def test_a_policy_that_is_no_dataclass_and_runs_of_old_have_no_problem(tmp_path):
+    class Mine:
+        problem = "something"
+
+    for player in (Mine(), None):
+        notes = results.notes_of(player) if player else {}
+        (job, *_) = jobs_of(spec_of("oful"))
+        path = tmp_path / "run.parquet"
+        path.write_bytes(results.to_parquet(job, trace_of(job, T), notes, seconds=1.0))
+        assert Run(job, results.read_notes(path), polars.read_parquet(path)).problem is None
 
 
 def test_runs_of_other_settings_are_not_mixed_in(tmp_path):

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from sidestep.core.arrays import FloatArray
-from sidestep.experiments.sheets import (
+from sidestep.experiments.numbers.summary import NEAR, STUCK, Series
+from sidestep.experiments.pictures.sheets import (
     GREY,
     SETTINGS,
     Drawing,
@@ -26,7 +27,6 @@ from sidestep.experiments.sheets import (
     png_of,
     svg_of,
 )
-from sidestep.experiments.summary import NEAR, STUCK, Series
 
 FILLS = {  # apart in grey as well
     "core-set": "#333333",
@@ -47,24 +47,28 @@ def regret(drawing: Drawing) -> Figure:
     """Cumulative pseudo-regret: mean over the runs, and mean +- 1 sd as a band."""
     figure, axes = lines_sheet(drawing, _with_knobs, "cumulative pseudo-regret")
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        for one in panel.series:
-            style, (low, high) = drawing.styles[one.entry], band(one)
-            axis.plot(one.rounds, one.mean, markevery=len(one.rounds) // 7 or 1, **look_of(style))
-            axis.fill_between(one.rounds, low, high, color=style.colour, alpha=0.13, linewidth=0)
+        for series in panel.series:
+            style, (low, high) = drawing.styles[series.entry], band(series)
+            axis.plot(
+                series.rounds, series.mean, markevery=len(series.rounds) // 7 or 1, **look_of(style)
+            )
+            axis.fill_between(series.rounds, low, high, color=style.colour, alpha=0.13, linewidth=0)
         axis.set_xlim(0, None)
         _frame(axis, panel)
     return figure
 
 
-def band(one: Series) -> tuple[FloatArray, FloatArray]:
+def band(series: Series) -> tuple[FloatArray, FloatArray]:
     """Mean - 1 sd and mean + 1 sd of cumulative regret; (n,) each."""
-    sd = np.nan_to_num(one.sd)
-    return one.mean - sd, one.mean + sd
+    sd = np.nan_to_num(series.sd)
+    return series.mean - sd, series.mean + sd
 
 
 def _frame(axis: Axes, panel: Panel) -> None:
     """Let one policy leave the frame where it would flatten all others, and say so."""
-    tops = sorted((float(band(one)[1].max()), one.label, one.mean[-1]) for one in panel.series)
+    tops = sorted(
+        (float(band(series)[1].max()), series.label, series.mean[-1]) for series in panel.series
+    )
     if len(tops) > 1 and tops[-1][0] > 2.5 * tops[-2][0] > 0:
         axis.set_ylim(-0.04 * tops[-2][0], 1.12 * tops[-2][0])
         words = f"out of frame: {tops[-1][1]}, ends at {tops[-1][2]:.4g}"
@@ -75,27 +79,31 @@ def growth(drawing: Drawing) -> Figure:
     """The means on logarithmic axes; broad where the exponent in the legend was fitted."""
     what = "larger of the two regrets" if drawing.kind == "pairs" else "cumulative pseudo-regret"
     figure, axes = lines_sheet(
-        drawing, lambda one, name: _exponents(one, name, drawing.panels), what
+        drawing, lambda series, name: _exponents(series, name, drawing.panels), what
     )
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        for one in panel.series:
-            good, look = one.mean > 0, look_of(drawing.styles[one.entry])
-            axis.plot(one.rounds[good], one.mean[good], markevery=0.15, **look)
-            late = good & (one.rounds >= one.rounds[-1] / 2) & math.isfinite(one.slope)
-            axis.plot(one.rounds[late], one.mean[late], color=look["color"], linewidth=5, alpha=0.2)
+        for series in panel.series:
+            good, look = series.mean > 0, look_of(drawing.styles[series.entry])
+            axis.plot(series.rounds[good], series.mean[good], markevery=0.15, **look)
+            late = good & (series.rounds >= series.rounds[-1] / 2) & math.isfinite(series.slope)
+            axis.plot(
+                series.rounds[late], series.mean[late], color=look["color"], linewidth=5, alpha=0.2
+            )
         for k, law in enumerate(drawing.laws):
             axis.plot(law.x, law.y, **law_look_of(k))
         log_axes(axis, "no regret above zero")
     return figure
 
 
-def _with_knobs(one: Series, name: str) -> str:
-    return one.legend if name == one.label else name
+def _with_knobs(series: Series, name: str) -> str:
+    return series.legend if name == series.label else name
 
 
-def _exponents(one: Series, name: str, panels: Sequence[Panel]) -> str:
+def _exponents(series: Series, name: str, panels: Sequence[Panel]) -> str:
     """A policy and its exponent in every panel, in order."""
-    slopes = [other.slope for panel in panels for other in panel.series if other.entry == one.entry]
+    slopes = [
+        other.slope for panel in panels for other in panel.series if other.entry == series.entry
+    ]
     words = ", ".join("no fit" if math.isnan(slope) else f"{slope:.2f}" for slope in slopes)
     return f"{name}: exponent {words}".replace("-0.00", "0.00")
 
@@ -104,34 +112,34 @@ def widths(drawing: Drawing) -> Figure:
     """How uncertain the measured effect was before it was measured."""
     figure, axes = lines_sheet(drawing, lambda _, name: name, "half-width of the interval")
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        for one in panel.series:
-            good, look = one.widths[1] > 0, look_of(drawing.styles[one.entry])
-            axis.plot(one.widths[0][good], one.widths[1][good], markevery=0.15, **look)
+        for series in panel.series:
+            good, look = series.widths[1] > 0, look_of(drawing.styles[series.entry])
+            axis.plot(series.widths[0][good], series.widths[1][good], markevery=0.15, **look)
         log_axes(axis, "no policy here has an interval")
     return figure
 
 
 def phases(drawing: Drawing) -> Figure:
     """Where the regret was paid: CORE-SET, lock-in as far as the monitor saw it, exploration, play."""
-    figure, axes = bars_sheet(drawing, "mean pseudo-regret", 0.25)
+    figure, axes = bars_sheet(drawing, "mean pseudo-regret")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         start = np.zeros(len(panel.series))
         for name, colour in FILLS.items():
-            length = np.array([one.phases[name] for one in panel.series])
+            length = np.array([series.phases[name] for series in panel.series])
             rows = range(len(length))
             axis.barh(rows, length, left=start, height=0.6, color=colour, label=name)
             start += length
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, borderaxespad=0.2)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
 def queries(drawing: Drawing) -> Figure:
     """Which vector was measured how often; 0 is the target."""
-    figure, axes = bars_sheet(drawing, "share of the queries (0: the target)", 0.0)
+    figure, axes = bars_sheet(drawing, "share of the queries (0: the target)")
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        for row, one in enumerate(panel.series):
-            shares = one.counts / one.counts.sum()
+        for row, series in enumerate(panel.series):
+            shares = series.counts / series.counts.sum()
             start = np.cumsum(shares) - shares
             shade = mpl.colormaps["Blues"](0.75 - 0.6 * np.arange(len(shares)) / len(shares))
             axis.barh(row, shares, left=start, height=0.6, color=shade, edgecolor="white")
@@ -145,18 +153,18 @@ def queries(drawing: Drawing) -> Figure:
 
 def finals(drawing: Drawing) -> Figure:
     """Final regret of every run: box of the quartiles, line at the median, whiskers to the ends."""
-    figure, axes = bars_sheet(drawing, "final cumulative pseudo-regret", 0.0)
+    figure, axes = bars_sheet(drawing, "final cumulative pseudo-regret")
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        for row, one in enumerate(panel.series):
-            low, first, middle, third, high = np.quantile(one.final, [0, 0.25, 0.5, 0.75, 1])
-            colour = drawing.styles[one.entry].colour
+        for row, series in enumerate(panel.series):
+            low, first, middle, third, high = np.quantile(series.final, [0, 0.25, 0.5, 0.75, 1])
+            colour = drawing.styles[series.entry].colour
             axis.plot([low, high], [row, row], color=colour, linewidth=1)
             axis.barh(row, third - first, left=first, height=0.5, color="white", edgecolor=colour)
             axis.plot([middle] * 2, [row - 0.25, row + 0.25], color=colour, linewidth=2.2)
-            spread = row + 0.16 * np.sin(2.4 * np.arange(len(one.final)))
-            axis.plot(one.final, spread, ".", color=colour, markersize=3.5, alpha=0.6)
+            spread = row + 0.16 * np.sin(2.4 * np.arange(len(series.final)))
+            axis.plot(series.final, spread, ".", color=colour, markersize=3.5, alpha=0.6)
         axis.use_sticky_edges = False
-        values = np.concatenate([one.final for one in panel.series])
+        values = np.concatenate([series.final for series in panel.series])
         if values.min() > 0 and values.max() > 20 * values.min():
             log_axis(axis.xaxis)
     return figure
@@ -167,11 +175,11 @@ def relative(drawing: Drawing) -> Figure:
     figure, axis = dots_sheet(drawing, "mean final regret / lowest on that world")
     axis.axvspan(1.0, NEAR, color="#eeeeee", zorder=0)
     for row, panel in enumerate(drawing.panels):
-        means = [float(one.final.mean()) for one in panel.series]
+        means = [float(series.final.mean()) for series in panel.series]
         shifts = np.linspace(-0.3, 0.3, len(means))
-        for one, mean, shift in zip(panel.series, means, shifts, strict=True):
-            look = look_of(drawing.styles[one.entry]) | {"linestyle": "none"}
-            hollow = {"markerfacecolor": "white"} if one.linear > STUCK else {}
+        for series, mean, shift in zip(panel.series, means, shifts, strict=True):
+            look = look_of(drawing.styles[series.entry]) | {"linestyle": "none"}
+            hollow = {"markerfacecolor": "white"} if series.linear > STUCK else {}
             if min(means) > 0:
                 axis.plot(mean / min(means), row + shift, **look | hollow)
     log_axis(axis.xaxis)

@@ -5,8 +5,10 @@ from typing import Any
 
 import polars
 
-from sidestep.experiments.page import (
-    folded,
+from sidestep.experiments.numbers.summary import Summary, WorldSummary
+from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.page.page import (
+    details,
     interval,
     items,
     number,
@@ -17,8 +19,6 @@ from sidestep.experiments.page import (
     text,
 )
 from sidestep.experiments.spec import Spec
-from sidestep.experiments.summary import Summary, World
-from sidestep.experiments.traces import Row
 
 CAPTIONS = {
     "regret": "Cumulative pseudo-regret: mean over the runs, and mean ± 1 sd as a band.",
@@ -32,17 +32,17 @@ CAPTIONS = {
 ACROSS = "Final regret, mean ± sd, and the share of runs that turned linear, by world."
 
 
-def title_of(group: str, worlds: Sequence[World]) -> str:
+def title_of(group: str, worlds: Sequence[WorldSummary]) -> str:
     """What a group of worlds is called."""
     return (worlds[0].spec.title or group) if len(worlds) == 1 else group
 
 
-def has_failure(worlds: Sequence[World]) -> bool:
+def has_failure(worlds: Sequence[WorldSummary]) -> bool:
     """Whether the failure example is among them, whose picture the paper has."""
     return any(world.spec.world == "failure" for world in worlds)
 
 
-def failure_figure(worlds: Sequence[World], pictures: Mapping[str, bytes]) -> str:
+def failure_figure(worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]) -> str:
     """The picture of the failure example, where it was played."""
     if not has_failure(worlds):
         return ""
@@ -72,7 +72,7 @@ def glance(summary: Summary) -> list[Row]:
     return rows
 
 
-def across(summary: Summary, worlds: Sequence[World]) -> list[Row]:
+def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
     """One row a policy, one column a world."""
     labels = {e.id: e.label or e.id for e in _spec(summary, worlds[0]).policies}
     lines: dict[str, Row] = {entry: {"policy": label} for entry, label in labels.items()}
@@ -84,12 +84,12 @@ def across(summary: Summary, worlds: Sequence[World]) -> list[Row]:
     return [line for line in lines.values() if len(line) > 1]
 
 
-def _shown(summary: Summary, world: World, which: str = "shown") -> polars.DataFrame:
+def _shown(summary: Summary, world: WorldSummary, which: str = "shown") -> polars.DataFrame:
     here = (polars.col("experiment") == world.experiment) & (polars.col("world") == world.spec.id)
     return summary.policies.filter(here & polars.col(which))
 
 
-def _spec(summary: Summary, world: World) -> Spec:
+def _spec(summary: Summary, world: WorldSummary) -> Spec:
     return next(spec for spec in summary.specs if spec.name == world.experiment)
 
 
@@ -109,7 +109,7 @@ def policies(spec: Spec) -> list[Row]:
 
 
 def group(
-    spec: Spec, summary: Summary, worlds: Sequence[World], pictures: Mapping[str, bytes]
+    spec: Spec, summary: Summary, worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]
 ) -> str:
     """Settings, figures, and for every world its sentences and tables."""
     wide = len(worlds) > 1
@@ -121,20 +121,22 @@ def group(
     for world in worlds:
         inner = items(in_words(summary, world)) + main_table(summary, world)
         inner += grid_tables(summary, world) + _effects(world) + _queries(summary, world)
-        parts.append(folded(world.spec.title or world.spec.id, inner) if len(worlds) > 4 else inner)
+        parts.append(
+            details(world.spec.title or world.spec.id, inner) if len(worlds) > 4 else inner
+        )
     return "".join(parts)
 
 
-def _settings(spec: Spec, world: World) -> Row:
+def _settings(spec: Spec, world: WorldSummary) -> Row:
     row: Row = {"world": world.spec.title or world.spec.id, "rounds": world.horizon}
     runs = world.spec.runs or spec.runs
     row |= {"runs": runs, "seeds": f"{spec.seed} to {spec.seed + runs - 1}"}
     row |= {"kept": "every round" if spec.every == 1 else f"each {spec.every}th"}
-    told = world.told.problem
-    if told:
-        row |= {"d": told.dim, "L": told.n_protected, "s": told.subspace_dim}
-        row |= {"R": _plain(told.noise_scale), "M": told.norm_bound}
-    row["actions"] = "unit ball" if world.told.on_ball else "arms"
+    problem = world.facts.problem
+    if problem:
+        row |= {"d": problem.dim, "L": problem.n_protected, "s": problem.subspace_dim}
+        row |= {"R": _plain(problem.noise_scale), "M": problem.norm_bound}
+    row["actions"] = "unit ball" if world.facts.on_ball else "arms"
     return row | {"made by": ": ".join(filter(None, [world.spec.world, _knobs(world.spec.knobs)]))}
 
 
@@ -146,7 +148,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, float | int) else str(list(value))
 
 
-def in_words(summary: Summary, world: World) -> list[str]:
+def in_words(summary: Summary, world: WorldSummary) -> list[str]:
     """What the numbers of a world say, in sentences."""
     rows = _shown(summary, world).sort("mean").to_dicts()
     best = rows[0]
@@ -167,7 +169,7 @@ def in_words(summary: Summary, world: World) -> list[str]:
     return lines
 
 
-def main_table(summary: Summary, world: World) -> str:
+def main_table(summary: Summary, world: WorldSummary) -> str:
     """Mean, sd, interval, paired difference, share of linear runs, exponent, speed."""
     rows = _shown(summary, world).to_dicts()
     phase = any(row["core_set_rounds"] > 0 for row in rows)
@@ -196,7 +198,7 @@ def main_table(summary: Summary, world: World) -> str:
     return table(lines, caption)
 
 
-def grid_tables(summary: Summary, world: World) -> str:
+def grid_tables(summary: Summary, world: WorldSummary) -> str:
     """Every grid, all of its points, the best one marked."""
     frame = _shown(summary, world, "grid")
     parts = []
@@ -216,7 +218,7 @@ def grid_tables(summary: Summary, world: World) -> str:
     return "".join(parts)
 
 
-def _effects(world: World) -> str:
+def _effects(world: WorldSummary) -> str:
     """Reward and effect on every outcome late in the run, from least squares on the traces."""
     found = {(row["policy"], row["outcome"]): row for row in world.rows["effects"]}
     outcomes = list(dict.fromkeys(outcome for _, outcome in found))
@@ -224,26 +226,27 @@ def _effects(world: World) -> str:
     lines = [
         {"policy": row["label"]}
         | {
-            name: f"{number(one['mean'])} ({number(one['size'])})"
+            name: "{} ({})".format(
+                *(number(found[row["policy"], name][k]) for k in ("mean", "size"))
+            )
             for name in outcomes
-            for one in (found[row["policy"], name],)
         }
         for row in shown
     ]
     caption = (
         "What a round did to every outcome, over the last tenth of the rounds: mean (mean size). "
-        f"Estimated from the traces; standard error of a mean about {number(world.told.error)}."
+        f"Estimated from the traces; standard error of a mean about {number(world.facts.error)}."
     )
     return table(lines, caption)
 
 
-def _queries(summary: Summary, world: World) -> str:
+def _queries(summary: Summary, world: WorldSummary) -> str:
     counts: dict[str, Row] = {}
     names = {row["policy"]: row["label"] for row in world.rows["policies"] if row["shown"]}
     for row in world.rows["queries"]:
         if row["policy"] in names:
             line = counts.setdefault(row["policy"], {"policy": names[row["policy"]]})
             line[f"vector {row['vector']}"] = row["mean"]
-    return folded(
+    return details(
         "Queries per vector", table(list(counts.values()), "Mean number of queries a run.")
     )

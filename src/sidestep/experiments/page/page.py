@@ -15,7 +15,7 @@ Cells = Sequence[Mapping[str, Any]]
 
 def page(title: str, body: str) -> str:
     """The whole page."""
-    template = resources.files("sidestep.experiments").joinpath("page.html").read_text("utf-8")
+    template = resources.files("sidestep.experiments.page").joinpath("page.html").read_text("utf-8")
     return Template(template).substitute(title=html.escape(title), body=body)
 
 
@@ -108,6 +108,6 @@ def items(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>\n" if lines else ""
 
 
-def folded(title: str, content: str) -> str:
+def details(title: str, content: str) -> str:
     """What only some readers want to see."""
     return f"<details><summary>{text(title)}</summary>\n{content}</details>\n" if content else ""

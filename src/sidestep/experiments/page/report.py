@@ -6,35 +6,48 @@ DIR/figures/*.png, *.svg   DIR/tables/*.csv   DIR/report.html (nothing to load, 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import polars
 
-from sidestep.errors import InputError
-from sidestep.experiments import bounds, closing, panel, sections
 from sidestep.experiments.executors import Runner, Serial
-from sidestep.experiments.figures import render
-from sidestep.experiments.page import folded, items, page, picture, section, slope, table, text
-from sidestep.experiments.results import read_specs, write_whole
-from sidestep.experiments.sheets import Drawing, Panel, Style, styles_of
+from sidestep.experiments.numbers import bounds
+from sidestep.experiments.numbers.summary import Summary, WorldSummary, summarise
+from sidestep.experiments.page import closing, panel, sections
+from sidestep.experiments.page.page import (
+    details,
+    items,
+    page,
+    picture,
+    section,
+    table,
+    text,
+)
+from sidestep.experiments.pictures.figures import render
+from sidestep.experiments.pictures.sheets import Drawing, Panel, Style, styles_of
+from sidestep.experiments.results import read_extra, write_whole
 from sidestep.experiments.spec import Spec
-from sidestep.experiments.summary import Summary, World, summarise
 
 KINDS = ("regret", "growth", "phases", "finals", "queries", "widths")
-MAIN_TABLE = "policies.csv"
+
+
+class Report(NamedTuple):
+    """What was built."""
+
+    page: Path
+    specs: list[Spec]
+    shown: polars.DataFrame  # a row for every experiment, world and policy that the page shows
 
 
 def build(
     folder: Path | str,
-    extras: Mapping[str, str] | None = None,
     *,
-    watch: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     runner: Runner | None = None,
-) -> Path:
-    """Write figures, tables and report.html into a results folder; returns the page.
+) -> Report:
+    """Write figures, tables and report.html into a results folder.
 
-    `extras` are HTML fragments by name of experiment, put at its top. `watch` is told how far it is;
-    `runner` draws the figures elsewhere, for instance in processes.
+    `on_progress` hears how far it is; `runner` draws the figures elsewhere, for instance in processes.
     """
     folder = Path(folder)
     summary = summarise(folder)
@@ -45,19 +58,21 @@ def build(
         write_whole(folder / "figures" / f"{done.name}.png", done.png)
         write_whole(folder / "figures" / f"{done.name}.svg", done.svg)
         pictures[done.name] = done.png
-        if watch:
-            watch(f"report: {len(pictures)}/{len(plan)} figures, {done.name}")
+        if on_progress:
+            on_progress(f"report: {len(pictures)}/{len(plan)} figures, {done.name}")
     _write_tables(folder, summary, pairs)
-    content = _page(summary, pairs, pictures, extras or {})
-    write_whole(folder / "report.html", content.encode())
-    if watch:
-        watch(f"report: {folder / 'report.html'}")
-    return folder / "report.html"
+    extras = {spec.name: read_extra(folder, spec) for spec in summary.specs}
+    page = folder / "report.html"
+    write_whole(page, _page(summary, pairs, pictures, extras).encode())
+    if on_progress:
+        on_progress(f"report: {page}")
+    shown = summary.policies.filter("shown").drop("shown").fill_nan(None)
+    return Report(page, summary.specs, shown)
 
 
-def groups_of(worlds: Sequence[World], experiment: str) -> dict[str, list[World]]:
+def groups_of(worlds: Sequence[WorldSummary], experiment: str) -> dict[str, list[WorldSummary]]:
     """The worlds of an experiment by figure: one each, or all of a group."""
-    groups: dict[str, list[World]] = {}
+    groups: dict[str, list[WorldSummary]] = {}
     for world in worlds:
         if world.experiment == experiment:
             groups.setdefault(world.spec.group or world.spec.id, []).append(world)
@@ -88,7 +103,7 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
     for world in summary.worlds:
         lines = bounds.laws(world)
         if lines:
-            players = [one for one in world.series if one.policy == "protected-linucb"]
+            players = [series for series in world.series if series.policy == "protected-linucb"]
             panels = [Panel(world.spec.title or world.spec.id, players)]
             name = f"bound-{world.experiment}-{world.spec.id}"
             plan.append(Drawing(name, "growth", panels, _used(styles, panels), lines))
@@ -104,7 +119,7 @@ def _has_panel(summary: Summary, spec: Spec) -> bool:
 
 
 def _used(styles: Mapping[str, Style], panels: Sequence[Panel]) -> dict[str, Style]:
-    there = {one.entry for panel in panels for one in panel.series}
+    there = {series.entry for panel in panels for series in panel.series}
     return {entry: style for entry, style in styles.items() if entry in there}
 
 
@@ -142,7 +157,7 @@ def _page(
     for spec in summary.specs:
         groups = groups_of(summary.worlds, spec.name)
         if groups:
-            parts.append(_experiment(spec, summary, groups, pictures, extras.get(spec.name, "")))
+            parts.append(_experiment(spec, summary, groups, pictures, extras[spec.name]))
     parts.append(closing.theory(summary.worlds, pairs, pictures))
     parts.append(closing.promises())
     parts.append(closing.repeat(summary))
@@ -170,7 +185,7 @@ def _contents(summary: Summary) -> str:
 def _experiment(
     spec: Spec,
     summary: Summary,
-    groups: Mapping[str, list[World]],
+    groups: Mapping[str, list[WorldSummary]],
     pictures: Mapping[str, bytes],
     extra: str,
 ) -> str:
@@ -186,7 +201,7 @@ def _experiment(
         extra,
         "" if spec.panel else sections.failure_figure(worlds, pictures),
         _side_by_side(spec, summary, worlds, pictures),
-        folded("Policies and knobs", table(sections.policies(spec))),
+        details("Policies and knobs", table(sections.policies(spec))),
     ]  # fmt: skip
     for group, members in groups.items():
         name = f"{spec.name}-{group}"
@@ -198,7 +213,7 @@ def _experiment(
 
 
 def _side_by_side(
-    spec: Spec, summary: Summary, worlds: Sequence[World], pictures: Mapping[str, bytes]
+    spec: Spec, summary: Summary, worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]
 ) -> str:
     """All worlds of an experiment in one table; for a panel relative to the best, with a figure."""
     if not spec.panel:
@@ -209,53 +224,3 @@ def _side_by_side(
     drawn = picture(pictures[f"{spec.name}-panel"], panel.FIGURE, wide=True)
     numbers = table(panel.table_of(spec, rows), panel.CAPTION)
     return f'{numbers}{lines}<div class="figures">{drawn}</div>\n'
-
-
-def table_rows(folder: Path | str) -> list[dict[str, Any]]:
-    """The main table as the last `build` left it: a row for every experiment, world and policy."""
-    path = Path(folder) / "tables" / MAIN_TABLE
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file; `sidestep report {folder}` writes it")
-    words = ("experiment", "world", "policy", "entry", "label", "linear_rule")
-    types = dict.fromkeys(words, polars.String)
-    frame = polars.read_csv(path, schema_overrides=types, infer_schema_length=None)
-    return frame.filter("shown").drop("shown").to_dicts()
-
-
-def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """The main table as plain lines, a block a world."""
-    last = None
-    for row in rows:
-        here = f"{row['experiment']} / {row['world']}"
-        if here != last:
-            print(f"\n{here}")
-            print(
-                f"  {'policy':<42}{'mean':>10}{'sd':>10}  {'95% interval':<22}{'vs reference':<24}"
-                f"{'linear':<8}{'exponent':<10}x lowest"
-            )
-            last = here
-        spans = [
-            _span(row[a], row[b])
-            for a, b in (("low", "high"), ("difference_low", "difference_high"))
-        ]
-        gap = "" if row["difference"] is None else f"{row['difference']:+.4g} {spans[1]}"
-        sd = "" if row["sd"] is None else f"{row['sd']:.4g}"
-        label = row["label"] + (" *" if row["grid"] else "")
-        print(
-            f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {spans[0]:<22}{gap:<24}"
-            f"{row['share_linear']:<8.0%}{slope(row['exponent']):<10}{panel.times(row['relative'])}"
-        )
-    if any(row["grid"] for row in rows):
-        print("\n* best point of its grid on these very runs")
-
-
-def print_panels(folder: Path | str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Of every experiment that is a panel, its worlds side by side."""
-    for spec in read_specs(Path(folder)):
-        mine = [row for row in rows if row["experiment"] == spec.name]
-        if spec.panel and mine:
-            print("\n" + "\n".join(panel.plain(spec, mine)))
-
-
-def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{low:.4g}, {high:.4g}]"

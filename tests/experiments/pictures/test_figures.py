@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sidestep.experiments import figures
-from sidestep.experiments.sheets import COLOURS, DPI, Drawing, Line, Panel, png_of, styles_of
-from sidestep.experiments.summary import Series
+from sidestep.experiments.numbers.summary import Series
+from sidestep.experiments.pictures import figures
+from sidestep.experiments.pictures.sheets import (
+    COLOURS,
+    DPI,
+    Drawing,
+    Line,
+    Panel,
+    png_of,
+    styles_of,
+)
 from sidestep.policies.base import PHASES
 
 pytestmark = pytest.mark.full  # make test runs them, make check does not
@@ -25,7 +33,7 @@ def series(entry, scale=1.0, power=0.5, **changes):
     made = {
         "entry": entry,
         "policy": entry,
-        "printed": "",
+        "knobs": {},
         "label": entry,
         "legend": f"{entry} [rho=0.1]",
         "rounds": ROUNDS,

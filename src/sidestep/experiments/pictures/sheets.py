@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from PIL import Image
 
-from sidestep.core.arrays import FloatArray
-from sidestep.experiments.summary import Series
+from sidestep.experiments.numbers.bounds import Line
+from sidestep.experiments.numbers.summary import Series
 
 COLOURS = (
     "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7",
@@ -60,14 +60,6 @@ class Panel(NamedTuple):
     series: Sequence[Series]
 
 
-class Line(NamedTuple):
-    """A law beside the measurements: a bound over the horizon."""
-
-    label: str
-    x: FloatArray
-    y: FloatArray
-
-
 class Drawing(NamedTuple):
     """What to draw; small, and fit to be sent to another process."""
 
@@ -103,6 +95,7 @@ def png_of(figure: Figure) -> bytes:
     figure.set_dpi(DPI)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
+    figure.set_layout_engine("none")  # everything has its place now, in the SVG as well
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
     file = io.BytesIO()
     image.quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
@@ -118,20 +111,16 @@ def svg_of(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def _sheet(count: int, height: float, left: float, below: float) -> tuple[Figure, list[Axes]]:
-    """Axes for the panels, at most two beside each other, with room below for a legend; inches."""
+def _sheet(count: int, height: float, below: float) -> tuple[Figure, list[Axes]]:
+    """Axes for the panels, at most two beside each other, and room below for a legend; inches."""
     columns = min(count, 2)
     rows = math.ceil(count / columns)
-    wide, tall = (4.8 if count == 1 else 3.8), height + 0.8
-    figure = Figure(figsize=(columns * wide, rows * tall + below))
-    axes = []
-    for k in range(count):
-        x = (k % columns) * wide + left
-        y = below + (rows - 1 - k // columns) * tall + 0.46
-        box = (x / (columns * wide), y / (rows * tall + below))
-        size = ((wide - left - 0.22) / (columns * wide), height / (rows * tall + below))
-        axes.append(figure.add_axes((*box, *size)))
-    return figure, axes
+    wide, tall = columns * (4.8 if count == 1 else 3.8), rows * (height + 0.8) + below
+    figure = Figure(figsize=(wide, tall), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
 
 
 def lines_sheet(
@@ -143,29 +132,33 @@ def lines_sheet(
     texts = [textwrap.fill(labels[entry], 66, subsequent_indent="  ") for entry in order]
     texts += [law.label for law in drawing.laws]
     lines = sum(text.count("\n") + 1 for text in texts)
-    figure, axes = _sheet(len(drawing.panels), 2.35, 0.72, 0.137 * lines + 0.1)
+    figure, axes = _sheet(len(drawing.panels), 2.35, 0.15 * lines + 0.1)
     handles = [axes[0].plot([], [], **look_of(drawing.styles[entry]))[0] for entry in order]
     handles += [axes[0].plot([], [], **law_look_of(k))[0] for k in range(len(drawing.laws))]
-    figure.legend(
-        handles, texts, loc="lower left", bbox_to_anchor=(0.01, 0.0), frameon=False,
-        handlelength=3.2, borderaxespad=0.2, labelspacing=0.25,
-    )  # fmt: skip
+    _legend(figure, handles, texts, handlelength=3.2)
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        axis.set_title(panel.title)
+        axis.set_title(textwrap.fill(panel.title, 50))
         axis.set_xlabel("horizon T" if drawing.kind == "pairs" else "round")
         axis.set_ylabel(ylabel)
         axis.grid(color="#dddddd", linewidth=0.5)
     return figure, axes
 
 
+def _legend(figure: Figure, handles: Sequence[Any], texts: Sequence[str], **more: Any) -> None:
+    """Names below the panels, on the left."""
+    figure.legend(
+        handles, texts, loc="outside lower left", frameon=False, labelspacing=0.25, **more
+    )
+
+
 def _names(panels: Sequence[Panel]) -> dict[str, tuple[Series, str]]:
     """Every policy and its name; a grid may be tuned otherwise in another panel."""
     found: dict[str, tuple[Series, str]] = {}
-    for one in (one for panel in panels for one in panel.series):
-        first, name = found.setdefault(one.entry, (one, one.label))
-        if one.label != first.label:
+    for series in (series for panel in panels for series in panel.series):
+        first, name = found.setdefault(series.entry, (series, series.label))
+        if series.label != first.label:
             name = f"{first.label.partition(' (')[0]} (tuned in every panel)"
-        found[one.entry] = first, name
+        found[series.entry] = first, name
     return found
 
 
@@ -180,18 +173,13 @@ def law_look_of(k: int) -> dict[str, Any]:
     return {"color": GREY, "linestyle": LINES[k % len(LINES)], "linewidth": 1.0}
 
 
-def bars_sheet(drawing: Drawing, label: str, below: float) -> tuple[Figure, list[Axes]]:
+def bars_sheet(drawing: Drawing, label: str) -> tuple[Figure, list[Axes]]:
     """A sheet with a row for every policy, the first on top."""
     longest = max(len(panel.series) for panel in drawing.panels)
-    figure, axes = _sheet(len(drawing.panels), 0.36 * longest + 0.1, 1.75, below)
+    figure, axes = _sheet(len(drawing.panels), 0.36 * longest + 0.1, 0.25)
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        names = [textwrap.fill(one.label, 24) for one in panel.series]
-        axis.set_yticks(range(len(names)), names)
-        axis.set_ylim(len(names) - 0.4, -0.6)
-        axis.tick_params(axis="y", length=0)
-        axis.set_title(panel.title, x=-1.6 / (axis.get_position().width * figure.get_figwidth()))
-        axis.set_xlabel(label)
-        axis.grid(axis="x", color="#dddddd", linewidth=0.5)
+        axis.set_title(textwrap.fill(panel.title, 36))
+        _rows(axis, [textwrap.fill(series.label, 24) for series in panel.series], label)
     return figure, axes
 
 
@@ -200,25 +188,26 @@ def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
     names = {entry: name for entry, (_, name) in _names(drawing.panels).items()}
     order = [entry for entry in drawing.styles if entry in names]
     rows = len(drawing.panels)
-    wide, tall, below = 7.6, 0.36 * rows + 0.1, 0.16 * math.ceil(len(order) / 2) + 0.6
-    whole = below + tall + 0.1
-    figure = Figure(figsize=(wide, whole))
-    axis = figure.add_axes((2.5 / wide, below / whole, 4.9 / wide, tall / whole))
-    axis.set_yticks(range(rows), [textwrap.fill(panel.title, 36) for panel in drawing.panels])
-    axis.set_ylim(rows - 0.4, -0.6)
-    axis.tick_params(axis="y", length=0)
+    tall = 0.36 * rows + 0.18 * math.ceil(len(order) / 2) + 0.8
+    figure = Figure(figsize=(7.6, tall), layout="constrained")
+    axis = figure.subplots()
+    _rows(axis, [textwrap.fill(panel.title, 36) for panel in drawing.panels], label)
     axis.hlines(
         np.arange(1, rows) - 0.5, 0, 1, "#dddddd", lw=0.5, transform=axis.get_yaxis_transform()
     )
-    axis.set_xlabel(label)
-    axis.grid(axis="x", color="#dddddd", linewidth=0.5)
     looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]
     handles = [axis.plot([], [], **look)[0] for look in looks]
-    figure.legend(
-        handles, [names[entry] for entry in order], loc="lower left", ncols=2, frameon=False,
-        bbox_to_anchor=(0.01, 0.0), borderaxespad=0.2, labelspacing=0.25,
-    )  # fmt: skip
+    _legend(figure, handles, [names[entry] for entry in order], ncols=2)
     return figure, axis
+
+
+def _rows(axis: Axes, names: Sequence[str], label: str) -> None:
+    """A row for every name, the first on top, and what is read off along them."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.tick_params(axis="y", length=0)
+    axis.set_xlabel(label)
+    axis.grid(axis="x", color="#dddddd", linewidth=0.5)
 
 
 def _short(value: float, _: object) -> str:

@@ -7,15 +7,17 @@ import shutil
 
 import numpy as np
 import pytest
-from made_up import HORIZON, PROBLEM, spec_of, trace_of, write
+from made_up import HORIZON, spec_of, trace_of, write
 
+from sidestep.cli.printing import table_lines
 from sidestep.core import theory
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
-from sidestep.experiments import report
-from sidestep.experiments.bounds import pairs_of, upper_rows
-from sidestep.experiments.sheets import Rendered
-from sidestep.experiments.summary import summarise
+from sidestep.experiments.numbers.bounds import pairs_of, upper_rows
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.page import report
+from sidestep.experiments.pictures.sheets import Rendered
+from sidestep.experiments.results import write_extra
 
 pytestmark = pytest.mark.full  # make test runs them, make check does not
 
@@ -66,8 +68,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page(folder):
-    return Page(report.build(folder).read_text(encoding="utf-8"))
+def built(folder):
+    return report.build(folder)
+
+
+@pytest.fixture(scope="module")
+def page(built):
+    return Page(built.page.read_text(encoding="utf-8"))
 
 
 def test_the_page_needs_no_network(page):
@@ -139,7 +146,7 @@ def test_the_page_says_what_is_promised_and_how_to_repeat(page):
 
 def test_the_same_traces_elsewhere_give_the_same_report(folder, page, tmp_path):
     shutil.copytree(folder / "made-up", tmp_path / "made-up")
-    again = report.build(tmp_path).read_text(encoding="utf-8")
+    again = report.build(tmp_path).page.read_text(encoding="utf-8")
     clock = re.compile(r"report of [^:]+:\d\d UTC")
     assert clock.sub("", again) == clock.sub("", page.text)
     figure = "figures/made-up-a-regret.svg"
@@ -147,8 +154,12 @@ def test_the_same_traces_elsewhere_give_the_same_report(folder, page, tmp_path):
 
 
 def test_extras_stand_at_the_top_of_their_experiment(tmp_path, sketched):
-    write(tmp_path, spec_of("oful"), plain)
-    text = report.build(tmp_path, {"made-up": "<p>MINE</p>", "other": "<p>NOT</p>"}).read_text()
+    spec = spec_of("oful")
+    write(tmp_path, spec, plain)
+    write_extra(tmp_path, spec, "<p>MINE</p>")
+    write_extra(tmp_path, spec_of("oful", name="other"), "<p>NOT</p>")
+    text = report.build(tmp_path).page.read_text()
+    assert report.build(tmp_path / "made-up").page.read_text().count("<p>MINE</p>") == 1
     assert text.index('id="made-up"') < text.index("<p>MINE</p>") < text.index('id="made-up-world"')
     assert "<p>NOT</p>" not in text
 
@@ -161,7 +172,7 @@ def test_watchers_hear_of_every_figure_and_another_runner_may_draw(tmp_path, ske
             return map(work, reversed(jobs))
 
     heard = []
-    report.build(tmp_path, watch=heard.append, runner=Backwards())
+    report.build(tmp_path, on_progress=heard.append, runner=Backwards())
     assert len(heard) == len(report.KINDS) + 1
     assert heard[0].startswith("report: 1/6 figures, made-up-world-widths")
 
@@ -179,14 +190,14 @@ def test_an_interrupted_sweep_is_reported_as_such(tmp_path, sketched):
         return None if job.world_id == "b" or job.run > 1 else plain(job)
 
     write(tmp_path, spec_of("oful", worlds=("a", "b")), half)
-    text = report.build(tmp_path).read_text()
+    text = report.build(tmp_path).page.read_text()
     assert "<b>2 runs are missing</b>" in text
     assert "Not played: b." in text
 
 
 def test_core_set_that_eats_the_horizon_is_said_in_words(tmp_path, sketched):
     write(tmp_path, spec_of("oful"), lambda job: trace_of(job, np.ones(HORIZON), "core-set"))
-    text = report.build(tmp_path).read_text()
+    text = report.build(tmp_path).page.read_text()
     assert "CORE-SET had not ended by round 100 in 100% of the runs" in text
 
 
@@ -198,10 +209,9 @@ def test_the_failure_example_comes_with_its_picture(tmp_path, sketched):
     assert "never shortens the confidence set" in (tmp_path / "report.html").read_text()
 
 
-def protected(job, coreset="certified"):
+def protected(job):
     """A trace of Protected LinUCB on the ball: no arm has a number there."""
-    printed = f"ProtectedLinUCB(problem={PROBLEM}, rho=0.5, delta=0.01, coreset='{coreset}')"
-    trace = trace_of(job, np.full(job.horizon, 0.1), printed=printed)
+    trace = trace_of(job, np.full(job.horizon, 0.1))
     trace.record.arm[:] = -1
     return trace
 
@@ -216,7 +226,7 @@ def test_regret_on_the_ball_stands_beside_the_bound_of_theory(tmp_path, sketched
     for form in ("main", "appendix", "corrected"):
         bound = theory.regret_bound(problem, HORIZON, told["lambda_min"], 0.01, 0.5, form=form)
         assert told[form] == pytest.approx(bound)
-    text = report.build(tmp_path).read_text()
+    text = report.build(tmp_path).page.read_text()
     assert (tmp_path / "figures/bound-made-up-world.png").exists()
     assert f"{told['corrected']:.4g}" in text
 
@@ -229,7 +239,7 @@ def test_over_arms_the_bound_is_marked_as_not_proved(tmp_path, sketched):
 
     write(tmp_path, spec_of("protected-linucb"), on_arms)
     assert not upper_rows(summarise(tmp_path).worlds[0])[0]["proved"]
-    text = report.build(tmp_path).read_text()
+    text = report.build(tmp_path).page.read_text()
     assert ">no<" in text
     assert not (tmp_path / "figures/bound-made-up-world.png").exists()
 
@@ -256,15 +266,14 @@ def test_of_a_pair_the_larger_regret_counts_and_the_exponent_is_fitted_over_hori
     for row in pair.rows():
         for form in ("printed", "corrected"):
             assert row[form] == theory.lower_bound(row["horizon"], 0.1, form=form)
-    text = report.build(tmp_path).read_text()
+    text = report.build(tmp_path).page.read_text()
     assert "lower bound, corrected" in text
     assert (tmp_path / "figures/pairs-0.png").exists()
 
 
-def test_the_terminal_gets_the_same_numbers(folder, page, capsys):
-    rows = report.table_rows(folder)
-    report.print_table(rows)
-    said = capsys.readouterr().out
+def test_the_terminal_gets_the_same_numbers(built):
+    rows = built.shown.to_dicts()
+    said = "\n".join(table_lines(rows))
     assert "made-up / a" in said
     assert len(rows) == 2 * 3
     for row in rows:
@@ -272,20 +281,16 @@ def test_the_terminal_gets_the_same_numbers(folder, page, capsys):
     assert "* best point of its grid" in said
 
 
-def test_a_table_that_was_never_built_gives_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="there is no such file"):
-        report.table_rows(tmp_path)
-
-
 def test_one_run_of_one_policy_is_enough_for_a_page(tmp_path):
     write(tmp_path, spec_of("oful", runs=1, horizon=1), plain)
-    assert Page(report.build(tmp_path).read_text()).all("img")
-    report.print_table(report.table_rows(tmp_path))
+    built = report.build(tmp_path)
+    assert Page(built.page.read_text()).all("img")
+    assert any("oful" in line for line in table_lines(built.shown.to_dicts()))
 
 
 def test_a_broken_run_leaves_the_last_page_as_it_was(tmp_path, sketched):
     write(tmp_path, spec_of("oful"), plain)
-    before = report.build(tmp_path).read_bytes()
+    before = report.build(tmp_path).page.read_bytes()
     (tmp_path / "made-up/traces/world/oful/0.parquet").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"0\.parquet: must be a run that sidestep wrote"):
         report.build(tmp_path)

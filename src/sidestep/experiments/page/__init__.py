@@ -1,0 +1,1 @@
+"""From numbers and pictures to one page."""
