@@ -548,3 +548,21 @@ def test_every_question_would_be_put_again(storage):
     verdict = study.verify(asks=True)
     assert verdict.data["holds"], verdict
     assert "10 questions decided again" in str(verdict)
+
+
+def test_threads_may_share_one_study(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    study = clinic(tmp_path / "clinic.db")
+
+    def work(number):
+        for _ in range(3):
+            ticket = study.ask(actor=f"person {number}")
+            study.tell(ticket.id, 100.0)
+            study.show()
+        return study.best().results
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(work, range(4))) <= 12
+    assert study.best().results == 12
+    assert study.verify(asks=True).data["holds"]

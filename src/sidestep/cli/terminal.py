@@ -1,6 +1,7 @@
 """What the commands on studies share: their options, how text becomes values, how a card is printed."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterable
@@ -55,7 +56,10 @@ def print_card(card: "Card", *, as_json: bool) -> None:
         print(json.dumps(card.to_json(), ensure_ascii=False))
         return
     wide = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 80
-    print(card.text(max(wide, 60)))
+    text = card.text(max(wide, 60))
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        text = text.replace(card.title, f"\033[1m{card.title}\033[0m", 1)
+    print(text)
 
 
 def ask_twice(doubt: str) -> None:

@@ -1,5 +1,6 @@
 """What can be seen of a study; none of it changes anything."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,14 +33,16 @@ class Reading:
         self.name, self.plan, self.actor = name, plan, actor
         self._store, self._save = store, writer
         self._live = Live(store, name, plan)
+        self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
         """What the study would stand by today, whether that is enough, and what is not settled."""
         from sidestep.studies.advising import advise  # noqa: PLC0415
         from sidestep.studies.best_card import best_card  # noqa: PLC0415
 
-        book = self._live.follow()
-        best = advise(self._live.mind(), book, dict(context_of(self.plan, context)))
+        with self._turn:
+            book = self._live.follow()
+            best = advise(self._live.mind(), book, dict(context_of(self.plan, context)))
         return replace(best, card=best_card(self.plan, self.name, best))
 
     def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
@@ -48,9 +51,10 @@ class Reading:
         from sidestep.studies.advising import explain  # noqa: PLC0415
         from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
 
-        book = self._live.follow()
         here = dict(context_of(self.plan, context))
-        rows = tuple(explain(self._live.mind(), book, here))
+        with self._turn:
+            book = self._live.follow()
+            rows = tuple(explain(self._live.mind(), book, here))
         return Explanation(rows, explain_card(self.plan, self.name, rows, top))
 
     def doubt(
@@ -70,17 +74,20 @@ class Reading:
 
     def show(self) -> Card:
         """What the study is and where it stands."""
-        book = self._live.follow()
-        return show_card(self.plan, self._store.head(self.name), book)
+        with self._turn:
+            book = self._live.follow()
+            return show_card(self.plan, self._store.head(self.name), book)
 
     def questions(self) -> list[Question]:
         """The questions that wait for an answer, the oldest first."""
-        return list(self._live.follow().open.values())
+        with self._turn:
+            return list(self._live.follow().open.values())
 
     @property
     def n_results(self) -> int:
         """How many results count."""
-        return self._live.follow().n_results
+        with self._turn:
+            return self._live.follow().n_results
 
     def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
         """Whether the record is whole; with `asks`, whether every question would be put again.

@@ -160,7 +160,7 @@ class Study(Reading):
             self._store,
             self.name,
             lambda log: self._asked(log, request, author, new=new),
-            lambda asked: self._live.took(asked[1]) if asked[1] else None,
+            self._noted,
         )
         return self._ticket(question)
 
@@ -277,16 +277,23 @@ class Study(Reading):
             return question_of(found), None
         if log.head.status == CLOSED:
             raise StudyClosed(f"study {self.name!r} is closed and asks nothing more")
-        book = self._live.follow(log)
-        mine = None if new else book.open_of(author.actor)
-        if mine is not None:
-            check_same_request(mine, wanted)
-            return mine, None
         from sidestep.studies.deciding import decide  # noqa: PLC0415
 
-        body = decide(self._live.mind(), log.head.seq + 1, book, request)
+        with self._turn:
+            book = self._live.follow(log)
+            mine = None if new else book.open_of(author.actor)
+            if mine is not None:
+                check_same_request(mine, wanted)
+                return mine, None
+            body = decide(self._live.mind(), log.head.seq + 1, book, request)
         event = log.append("asked", body=body, actor=author.actor, key=author.key)
         return question_of(event), event
+
+    def _noted(self, asked: tuple[Question, Event | None]) -> None:
+        """A question of ours was saved."""
+        if asked[1] is not None:
+            with self._turn:
+                self._live.took(asked[1])
 
     def _write(self, act: Callable[[Log], Written]) -> Receipt:
         done = self._save(self._store, self.name, act)
