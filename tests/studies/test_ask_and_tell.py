@@ -218,7 +218,9 @@ def test_a_panel_may_be_named(study):
     assert set(ticket.measure) == {"sodium", "potassium"}
 
 
-def test_only_what_can_be_measured_is_asked_for(study):
+@pytest.mark.parametrize("policy", ["directed-thompson", "uniform"])
+def test_only_what_can_be_measured_is_asked_for(policy):
+    study = clinic(MemoryStore(), policy=policy)
     for _ in range(12):
         ticket = study.ask(measure_only=["sodium", "heart rate"])
         assert ticket.measure in ("sodium", "heart rate")

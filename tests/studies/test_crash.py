@@ -110,7 +110,7 @@ def die_at(reports, storage, ticket, point):
         os.kill(os.getpid(), signal.SIGKILL)
 
     def die_there(connection, cursor, sql, *_):
-        if sql.startswith(statement):
+        if statement in sql:  # PostgreSQL takes an append as one statement
             die()
 
     if statement != "COMMIT":
@@ -165,7 +165,7 @@ def test_whichever_statement_fails_all_or_nothing_is_left(storage):
         else:
             break
     state["left"] = 0
-    assert nth >= 5
+    assert nth >= 4
     assert answers(store) == [told]
     assert verify(store, STUDY).holds
     store.close()

@@ -81,7 +81,8 @@ def finish(folder: Path, *, jobs: int, as_json: bool, failed: Sequence[Failed] =
             _say(run.reason)
         more = f", {len(failed) - SHOWN} more than shown" if len(failed) > SHOWN else ""
         raise FailedRunsError(
-            f"{len(failed)} runs failed{more}; the others are kept, and --resume plays these again"
+            f"{len(failed)} runs failed{more}; the others are kept, and only these are played again "
+            "when it is resumed"
         )
 
 

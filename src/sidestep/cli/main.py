@@ -38,6 +38,10 @@ Overwrite = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
 INTERRUPTED = 130  # what shells expect after Ctrl-C
+KEPT = {
+    "run": "; finished runs are kept, --resume goes on",
+    "reproduce": "; finished runs are kept, the same command goes on",
+}
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
 
 
@@ -248,7 +252,8 @@ def main() -> None:
 
 def _say_interrupted() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving already
-    print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
+    kept = KEPT.get("".join(sys.argv[1:2]), "")
+    print(f"sidestep: interrupted{kept}", file=sys.stderr)
     sys.exit(INTERRUPTED)
 
 

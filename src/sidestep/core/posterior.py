@@ -37,6 +37,9 @@ from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import BALL, Body, farthest
 
 BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
+LEAST = (
+    1e-6  # no noise is taken for less than this share of the largest signal: a prior must be left
+)
 
 
 class Prior(NamedTuple):
@@ -106,7 +109,8 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
         levels[v] = prior.noise[v]
         if np.isnan(levels[v]):
             own = evidence.misfit[v] if freedom[v] > 0.0 else 0.0
-            levels[v] = np.sqrt((own + BORROWED * common) / (freedom[v] + BORROWED))
+            level = np.sqrt((own + BORROWED * common) / (freedom[v] + BORROWED))
+            levels[v] = max(level, LEAST * prior.largest)
     return levels
 
 

@@ -30,8 +30,13 @@ EXTRA = "extra.html"
 
 def versions() -> dict[str, str]:
     """What was installed."""
-    names = ("sidestep", "numpy", "scipy", "numba", "polars")
-    return {name: metadata.version(name) for name in names} | {"python": platform.python_version()}
+    found = {"python": platform.python_version()}
+    for name in ("sidestep", "numpy", "scipy", "numba", "polars"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # numba is an extra
+            found[name] = "not installed"
+    return found
 
 
 def to_parquet(job: Job, trace: Trace, player: Mapping[str, Any], seconds: float) -> bytes:

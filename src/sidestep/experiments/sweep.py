@@ -118,14 +118,9 @@ def _in_words(error: Exception) -> str:
     words = " ".join(str(error).split())
     if isinstance(error, SidestepError):
         return words
-    frames = traceback.extract_tb(error.__traceback__)
-    last = frames[-1]
-    place = f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"
-    return (
-        f"{type(error).__name__}: {words} ({place})"
-        if words
-        else f"{type(error).__name__} ({place})"
-    )
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    what = ": ".join(filter(None, [type(error).__name__, words]))
+    return f"{what} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
 
 
 def check_jobs(spec: Spec, *, compile_first: bool) -> None:
@@ -134,16 +129,17 @@ def check_jobs(spec: Spec, *, compile_first: bool) -> None:
     With `compile_first` each kind of policy plays two rounds on each kind of action source: processes
     that start later then find its code in the cache.
     """
-    seen: set[tuple[str, int]] = set()
+    seen: set[tuple[Any, int]] = set()
     wrong: dict[str, list[str]] = {}
     kinds = set()
     for job in (job for job in jobs_of(spec) if job.run == 0):
         try:
             policy, instance = players_of(job)
-            kind = (_shape(policy), compiled_source(instance.actions).kind)
-            if compile_first and kind not in seen and isinstance(policy, CompiledPolicy):
+            if compile_first and isinstance(policy, CompiledPolicy):
+                kind = (_shape(policy.knobs), compiled_source(instance.actions).kind)
+                if kind not in seen:
+                    simulate(policy, instance, SHORT, job.seed)
                 seen.add(kind)
-                simulate(policy, instance, SHORT, job.seed)
         except Exception as error:
             wrong.setdefault(_in_words(error), []).append(f"{job.world_id}/{job.policy_id}")
             kinds.add(type(error) if isinstance(error, InputError) else InputError)
@@ -158,11 +154,9 @@ def _first_of(names: Sequence[str]) -> str:
     return f"{names[0]}{more}"
 
 
-def _shape(policy: Any) -> str:
-    """What numba compiles anew for: the types of the knobs."""
-    from numba import typeof  # noqa: PLC0415  (heavy, and only needed here)
-
-    return str(typeof(policy.knobs)) if isinstance(policy, CompiledPolicy) else repr(type(policy))
+def _shape(knobs: Any) -> Any:
+    """What numba compiles anew for: the types of the knobs, and of what is in them."""
+    return (type(knobs), *map(_shape, knobs)) if isinstance(knobs, tuple) else type(knobs)
 
 
 def sweep(

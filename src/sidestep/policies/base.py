@@ -37,6 +37,7 @@ from sidestep.core.checks import (
     check_positive,
     check_probability,
     check_rng,
+    check_scale,
 )
 from sidestep.core.compiled import step
 from sidestep.core.confidence import RADII, Confidence
@@ -344,7 +345,7 @@ def confidence_for(
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
     noise = problem.noise if needs_noise else problem.known_noise
-    check_positive("rho", rho)
+    check_scale("rho", rho)
     check_probability("delta", delta)
     check_choice("radius", radius, tuple(RADII))
     if memory is not None:
