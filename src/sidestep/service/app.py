@@ -1,7 +1,7 @@
 """The app: the store, the desk, the door, the routes, the pages, and what stands before them all."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,10 +20,20 @@ from sidestep.service.bodies import NOT_JSON, BodyLimit
 from sidestep.service.desk import Desk
 from sidestep.service.importing import imports
 from sidestep.service.metrics import Metrics
+from sidestep.service.pages.answering import answering
+from sidestep.service.pages.errors import files, is_for_people, problem_page
+from sidestep.service.pages.link import link_pages
+from sidestep.service.pages.login import login_pages
+from sidestep.service.pages.people import people_pages
+from sidestep.service.pages.record import record_pages
+from sidestep.service.pages.studies import list_pages
+from sidestep.service.pages.study import study_pages
+from sidestep.service.passwords import Guard
 from sidestep.service.problems import (
     KINDS,
     MALFORMED,
     HttpProblem,
+    Kind,
     kind_of,
     places,
     plain_kind,
@@ -40,6 +50,16 @@ from sidestep.studies.groups import Groups
 from sidestep.studies.sql import SqlStore
 from sidestep.studies.study import Study
 
+PAGES = (
+    list_pages,
+    study_pages,
+    answering,
+    record_pages,
+    people_pages,
+    link_pages,
+    login_pages,
+    files,
+)
 DESCRIPTION = (
     "Ask what to try next and which outcome to measure, tell what came of it, see what is best; on a "
     "record that stays. Send no names of patients."
@@ -68,7 +88,8 @@ def create_app(
     state.desk = Desk(store, Groups(watch=metrics.group.observe))
     state.door = Door(store, settings)
     state.listeners = Listeners(settings.streams, metrics)
-    for router in (api, imports, streams, tokens, system):
+    state.guard = Guard()
+    for router in (api, imports, streams, tokens, system, *PAGES):
         app.include_router(router)
     _handle(app)
     _describe(app)
@@ -94,31 +115,40 @@ def _handle(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_framework)
 
 
-def _ours(_: Request, error: Exception) -> Response:
+def _answer(
+    request: Request, kind: Kind, detail: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> Response:
+    """The problem, as a page where a person is at the other end."""
+    if is_for_people(request):
+        return problem_page(request, kind, detail)
+    return problem(kind, detail, headers, **more)
+
+
+def _ours(request: Request, error: Exception) -> Response:
     kind = kind_of(error)  # type: ignore[arg-type]
     if kind.status >= 500:
         LOGGER.error("a storage problem", exc_info=error)
-    return problem(kind, str(error))
+    return _answer(request, kind, str(error))
 
 
-def _of_http(_: Request, error: Exception) -> Response:
+def _of_http(request: Request, error: Exception) -> Response:
     refusal: HttpProblem = error  # type: ignore[assignment]
-    return problem(refusal.kind, refusal.detail, refusal.headers)
+    return _answer(request, refusal.kind, refusal.detail, refusal.headers)
 
 
-def _invalid(_: Request, error: Exception) -> Response:
+def _invalid(request: Request, error: Exception) -> Response:
     found: list[Any] = error.errors()  # type: ignore[attr-defined]
     if any(each["type"] == "json_invalid" for each in found):
-        return problem(MALFORMED, NOT_JSON)
+        return _answer(request, MALFORMED, NOT_JSON)
     wrong = places(found)
     detail = "; ".join(f"{each['where']} {each['sentence']}" for each in wrong[:3])
-    return problem(KINDS[InputError], detail, errors=wrong)
+    return _answer(request, KINDS[InputError], detail, errors=wrong)
 
 
-def _of_framework(_: Request, error: Exception) -> Response:
+def _of_framework(request: Request, error: Exception) -> Response:
     refusal: HTTPException = error  # type: ignore[assignment]
     kind = plain_kind(refusal.status_code)
-    return problem(kind, kind.title, refusal.headers)
+    return _answer(request, kind, kind.title, refusal.headers)
 
 
 def _describe(app: FastAPI) -> None:

@@ -54,7 +54,9 @@ class Door:
     def __init__(self, store: SqlStore, settings: Settings) -> None:
         self.settings = settings
         self.accounts, self.grants = Accounts(store), Grants(store)
-        self.signer = URLSafeTimedSerializer(self.accounts.secret("cookies"), salt="session")
+        secret = self.accounts.secret("cookies")
+        self.signer = URLSafeTimedSerializer(secret, salt="session")
+        self.forms_key = f"forms {secret}".encode()
         self._nobody_until = 0.0
 
     @property

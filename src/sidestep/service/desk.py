@@ -7,7 +7,7 @@ page may decline to wait for it.
 """
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
@@ -18,10 +18,12 @@ from sidestep.studies.advice import Best, Explanation
 from sidestep.studies.book import Question
 from sidestep.studies.card import Card
 from sidestep.studies.events import canonical
+from sidestep.studies.factors import Setting
 from sidestep.studies.groups import Groups
 from sidestep.studies.plan import Plan
 from sidestep.studies.sql import SqlStore
 from sidestep.studies.store import Head
+from sidestep.studies.story import Belief, story
 from sidestep.studies.study import Study
 
 T = TypeVar("T")
@@ -44,13 +46,14 @@ class OpenStudy:
     def __init__(
         self, name: str, store: SqlStore, groups: Groups, pool: ThreadPoolExecutor
     ) -> None:
-        self.name, self._store, self._pool = name, store, pool
+        self.name, self.store, self._pool = name, store, pool
         self.verbs = Study.open(name, store, writer=groups.write)
         self._reader = Study.open(name, store, writer=groups.write)
         self._thinker = Study.open(name, store, writer=groups.write)
         self._reading, self._thinking = threading.Lock(), threading.Lock()
         self._turn = threading.Lock()
         self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._bests: deque[tuple[int, Best]] = deque(maxlen=KEPT)
 
     @property
     def plan(self) -> Plan:
@@ -59,7 +62,7 @@ class OpenStudy:
 
     def head(self) -> Head:
         """Where the record ends now."""
-        return self._store.head(self.name)
+        return self.store.head(self.name)
 
     def read(self, look: Callable[[Study], T]) -> T:
         """What a quick look at the record sees; one at a time."""
@@ -83,24 +86,47 @@ class OpenStudy:
         """What it would stand by today."""
         return self.worked_out(*_best(rounds=rounds, context=context))
 
-    def best_soon(self, patience: float) -> Best | None:
+    def best_within(self, patience: float | None, context: Context) -> Best | None:
         """The same; None where that takes longer than the caller would wait."""
-        return self.worked_out_soon(*_best(), patience)
+        head = self.head().seq
+        best = self.worked_out_soon(*_best(context=context), patience)
+        if best is not None:
+            self._bests.append((head, best))
+        return best
+
+    def bests_around(self, entry: int, patience: float = 0.5) -> tuple[Best | None, Best | None]:
+        """What it stood by before an entry and after it, as far as that was worked out."""
+        head = self.head().seq
+        after = self.best_within(patience, None) if not self.plan.context else None
+        before = [best for seq, best in self._bests if seq < entry]
+        return before[-1] if before else None, after if head >= entry else None
 
     def explain(self, *, context: Context = None) -> Explanation:
         """Every candidate."""
         return self.worked_out(*_explain(context))
 
-    def explain_soon(self, patience: float) -> Explanation | None:
+    def explain_within(self, patience: float | None, context: Context) -> Explanation | None:
         """The same; None where that takes longer than the caller would wait."""
-        return self.worked_out_soon(*_explain(), patience)
+        return self.worked_out_soon(*_explain(context), patience)
+
+    def story_within(
+        self, patience: float | None, action: Setting, context: Context
+    ) -> list[Belief] | None:
+        """How a recommendation came about; None where that takes longer."""
+
+        def look(study: Study) -> list[Belief]:
+            return story(self.store, self.name, study.plan, action, context=context)
+
+        return self.worked_out_soon(f"story {canonical([action, context])}", look, patience)
 
     def worked_out(self, what: str, look: Callable[[Study], T]) -> T:
         """What a look sees, kept for as long as the record stays as it is."""
         result: T = self._future(what, look).result()
         return result
 
-    def worked_out_soon(self, what: str, look: Callable[[Study], T], patience: float) -> T | None:
+    def worked_out_soon(
+        self, what: str, look: Callable[[Study], T], patience: float | None
+    ) -> T | None:
         """The same; None where that takes longer than the caller would wait."""
         with suppress(NotYet):
             result: T = self._future(what, look).result(patience)

@@ -83,6 +83,10 @@ class Reading:
         with self._turn:
             return list(self._live.follow().open.values())
 
+    def about(self, ticket: int) -> Events:
+        """Everything on record about a question, oldest first."""
+        return self._store.about(self.name, ticket)
+
     @property
     def n_results(self) -> int:
         """How many results count."""

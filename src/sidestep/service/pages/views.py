@@ -237,6 +237,11 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def uncapital(text: str) -> str:
+    """The same as it stands within a sentence."""
+    return text[:1].lower() + text[1:]
+
+
 def day_text(at: str | datetime) -> str:
     """A time as the clock on the wall has it: 26 August, 10:42; with its year where it is not this."""
     local = (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone()
