@@ -14,12 +14,13 @@ RHO = np.full(2, 0.1)
 LOUD = Confidence(RHO, np.full(2, 1.0), 1.0, 1.0, 0.001, LOGDET)
 
 
-def played(actions, theta, index=(0, 1)):
-    """Evidence after actions played in turn, without noise, both vectors measured by turns."""
+def played(actions, theta, index=(0, 1), noise=None):
+    """Evidence after actions played in turn, both vectors measured by turns; without noise if None."""
     evidence = no_evidence(RHO, len(actions[0]))
     for turn, action in enumerate(actions):
         v = index[turn % len(index)]
-        absorb(evidence, RHO, action, v, float(theta[v] @ action))
+        chance = 0.0 if noise is None else noise[turn]
+        absorb(evidence, RHO, action, v, float(theta[v] @ action) + chance)
     return evidence
 
 
@@ -48,9 +49,26 @@ def test_an_arm_that_every_rival_was_measured_against_is_not_locked_in():
     world = failure(1.0)
     arms = world.actions
     worse, better = (np.array(arm) for arm in arms.vectors)
-    evidence = played([worse, worse, better, better] * 2000 + [better] * 50, world.theta)
-    menu = Menu(arms.columns, arms.squared)
-    assert not locked_in(LockInMonitor(50, False), LOUD, evidence, menu, 1, 1)[0]
+    evidence = played([better, better, worse, worse] * 2000 + [better] * 50, world.theta)
+    menu, monitor = Menu(arms.columns, arms.squared), LockInMonitor(50, False)
+    assert is_due(monitor, evidence, better)
+    assert not locked_in(monitor, LOUD, evidence, menu, 1, 1)[0]
+
+
+def test_a_noise_scale_that_is_not_told_is_learned_and_raises_no_alarm_of_its_own():
+    world = failure(1.0)
+    arms, rng = world.actions, np.random.default_rng(3)
+    worse, better = (np.array(arm) for arm in arms.vectors)
+    untold = LOUD._replace(noise=np.full(2, np.nan))
+    menu, monitor = Menu(arms.columns, arms.squared), LockInMonitor(50, False)
+    for history, arm, expected in [
+        ([better, better, worse, worse] * 2000 + [better] * 50, 1, False),
+        ([worse] * 50, 0, True),
+    ]:
+        evidence = played(history, world.theta, noise=rng.standard_normal(len(history)))
+        assert is_due(monitor, evidence, history[-1])
+        assert locked_in(monitor, LOUD, evidence, menu, 1, arm)[0] == expected
+        assert locked_in(monitor, untold, evidence, menu, 1, arm)[0] == expected
 
 
 @pytest.mark.parametrize("policy", [ss.ProtectedLinUCB, ss.RoundRobinLinUCB])
@@ -74,11 +92,12 @@ def test_on_fresh_arms_no_arm_is_ever_locked_in():
 
 
 @pytest.mark.full
-def test_exploring_gets_runs_out_of_the_lock():
-    world = failure(1.0)
-    regret = {}
+def test_exploring_gets_runs_out_of_the_lock(oracle):
+    """A run is stuck that plays the worse arm in all but a twentieth of its second half."""
+    world, runs, stuck = failure(1.0), 20, {}
     for word in ("warn", "explore"):
         policy = ss.ProtectedLinUCB(world.problem, lock_in=word, patience=10)
-        traces = [ss.simulate(policy, world, 3000, seed, every=3000) for seed in range(20)]
-        regret[word] = np.array([trace.cumulative_regret[-1] for trace in traces])
-    assert regret["explore"].mean() < 0.5 * regret["warn"].mean()
+        traces = [ss.simulate(policy, world, 1000, seed) for seed in range(runs)]
+        stuck[word] = sum((trace.regret[500:] > 0).mean() > 0.95 for trace in traces)
+    assert oracle.at_most(stuck["explore"], runs, 0.1)
+    assert not oracle.at_most(stuck["warn"], runs, 0.1)

@@ -363,6 +363,46 @@ def test_protected_vectors_that_nearly_coincide_cost_digits_and_no_more(surrogat
             assert abs(value - expected) <= 100 * ROUNDING * condition**2 * scale
 
 
+def sparse(s, rho, seed):
+    """Sets of which some cancel: theta_1 is well known, the others were measured along one arm each.
+
+    For that arm c and V^-1 a are parallel, and nothing but rounding is left once c is moved.
+    """
+    rng, d = np.random.default_rng([19, s, seed]), 5
+    confidence = Confidence(np.full(s + 1, rho), np.full(s + 1, 0.01), 1.0, 1.0, 1e-3, LOGDET)
+    evidence = no_evidence(confidence.rho, d)
+    arms = rng.standard_normal((12, d))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    theta = rng.standard_normal((s + 1, d)) / np.sqrt(d)
+    for v in range(s + 1):
+        for action in arms if v < 2 else arms[v : v + 1]:
+            absorb(evidence, confidence.rho, action, v, float(action @ theta[v]))
+    return World(confidence, evidence, arms, np.arange(s + 1))
+
+
+@EACH
+@pytest.mark.parametrize("rho", [0.1, 1e-3, 1e-8])
+@pytest.mark.parametrize("s", [1, 2, 3])
+def test_the_last_digits_of_what_is_kept_of_an_arm_decide_nothing(surrogate, s, rho):
+    """Over fixed arms <a, centre> is followed from round to round and ends in other digits."""
+    for seed in range(8):
+        game = sparse(s, rho, seed)
+        arms = Arms(game.arms)
+        menu, known = Menu(arms.columns, arms.squared), (game.confidence, game.evidence)
+        found = []
+        for nudge in (0.0, 2.0, -2.0):
+            forms = empty_forms(metric_of(surrogate), s + 1, len(arms))
+            forms.workspace.rows[: s + 1] = game.rows
+            called = surrogate_called(surrogate)
+            optimistic_values(called, known, menu, forms, s + 1)  # fills the forms
+            forms.linear[:] *= 1 + nudge * ROUNDING
+            found.append(optimistic_values(called, known, menu, forms, s + 1).copy())
+        sets = game.sets
+        longest = np.linalg.norm(sets.centre[0]) + sets.radius[0] / np.sqrt(rho)
+        assert np.abs(found[1] - found[0]).max() <= 1e-5 * longest
+        assert np.abs(found[2] - found[0]).max() <= 1e-5 * longest
+
+
 def test_each_surrogate_reads_the_quadratic_form_it_moves_along():
     assert [metric_of(name) for name in SURROGATES] == [
         PRECISION,

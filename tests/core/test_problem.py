@@ -133,6 +133,22 @@ def test_noise_that_is_not_known_is_asked_for_where_it_is_needed(refusal):
     assert "noise_scale must be a number" in refusal(lambda: silent.noise)
 
 
+SCALES = ["norm_bound", "action_bound", "eigenvalue", "resolution", "noise_scale", "costs"]
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("value", [1e-200, 1e-51, 1e51, 1e160, 5e-324])
+def test_a_scale_whose_squares_no_float_can_hold_is_refused_with_the_range(refusal, name, value):
+    expected = f"{name} must lie between 1e-50 and 1e+50 (choose another unit), got {value}"
+    assert refusal(problem, **{name: value}) == expected
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_a_scale_may_lie_anywhere_in_the_range(name):
+    for value in (1e-50, 1e50):
+        assert getattr(problem(**{name: value}), name) == value
+
+
 @pytest.mark.parametrize("name", ["norm_bound", "action_bound", "eigenvalue", "resolution"])
 @pytest.mark.parametrize("value", named((*NOT_A_NUMBER, *NOT_FINITE, 0, 0.0, -1.0)))
 def test_bounds_are_positive_and_finite(refusal, name, value):

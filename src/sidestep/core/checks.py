@@ -11,6 +11,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
 
 SLACK = 1e-9  # relative slack when a length is compared with its bound
+SMALLEST, LARGEST = 1e-50, 1e50  # of a scale: squares of products of two still fit into a float
 
 
 def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> None:
@@ -25,6 +26,16 @@ def check_positive(name: str, value: float) -> None:
     """Raise unless value is a finite number above zero."""
     if not is_finite(value) or value <= 0:
         raise InputError(f"{name} must be positive and finite, got {shown(value)}")
+
+
+def check_scale(name: str, value: float) -> None:
+    """Raise unless value is a positive number whose squares and products a float can hold."""
+    check_positive(name, value)
+    if not SMALLEST <= value <= LARGEST:
+        raise InputError(
+            f"{name} must lie between {SMALLEST:g} and {LARGEST:g} (choose another unit), "
+            f"got {shown(value)}"
+        )
 
 
 def check_probability(name: str, value: float) -> None:

@@ -67,13 +67,15 @@ def width(confidence: Confidence, evidence: Evidence, index: int, action: FloatA
 def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> Ellipsoids:
     """The confidence sets of the vectors in `rows`."""
     n, d = rows.size, evidence.centre.shape[1]
-    sets = Ellipsoids(np.empty((n, d)), np.empty((n, d, d)), np.empty(n))
+    # arrays of their own until they are filled: where a call is inlined, numba takes what is written
+    # into a field of a tuple made here for dead code, and leaves it out
+    centre, inverse, radii = np.empty((n, d)), np.empty((n, d, d)), np.empty(n)
     for row in range(n):
-        copy_into(evidence.centre[rows[row]], sets.centre[row])
+        copy_into(evidence.centre[rows[row]], centre[row])
         for j in range(d):
-            copy_into(evidence.inverse[rows[row], j], sets.inverse[row, j])
-        sets.radius[row] = radius(confidence, evidence, rows[row])
-    return sets
+            copy_into(evidence.inverse[rows[row], j], inverse[row, j])
+        radii[row] = radius(confidence, evidence, rows[row])
+    return Ellipsoids(centre, inverse, radii)
 
 
 @kernel(inline=True)

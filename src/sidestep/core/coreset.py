@@ -32,6 +32,7 @@ __all__ = ["CoreSetRule", "Subset", "best_subset", "end_core_set", "error_bound"
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
 MAX_NODES = 1_000_000  # of the subset search, in every test of a rule
+PROVED, UNPROVED = 1, 2  # core_set of the target: the best subset, or one found before the cap
 ROUNDING = 1e-14  # share of the largest squared length below which an eigenvalue is rounding
 REACHED = 1e-8  # share of the largest eigenvalue below which arms do not reach a direction
 
@@ -62,8 +63,14 @@ def end_core_set(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> N
     size = stopping_size(rule, estimates, strength, sweeps)
     if size < 0:
         return
-    rows, _, _ = search_subset(estimates, size, MAX_NODES)
-    core_set[0] = 1
+    rows, _, exact = search_subset(estimates, size, MAX_NODES)
+    switch_on(core_set, rows, exact)
+
+
+@kernel
+def switch_on(core_set: IntArray, rows: IntArray, exact: bool) -> None:
+    """Switch on the target and the protected vectors in `rows`, 0-based, in place."""
+    core_set[0] = PROVED if exact else UNPROVED
     for row in rows:
         core_set[row + 1] = 1
 
@@ -198,7 +205,7 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
-def certified_rows(rule: CoreSetRule, sets: Ellipsoids) -> IntArray | None:
+def certified_subset(rule: CoreSetRule, sets: Ellipsoids) -> Subset | None:
     """A core set that confidence sets of all vectors certify, however they were measured; else None.
 
     With every theta_i in its set, the protected estimates are off by at most e = sqrt(sum_i r_i^2
@@ -215,8 +222,8 @@ def certified_rows(rule: CoreSetRule, sets: Ellipsoids) -> IntArray | None:
         size = int((np.linalg.svd(centre, compute_uv=False) > least).sum())
     if size == 0:
         return None
-    found = best_subset(centre, size)
-    return np.asarray(found.rows) if math.sqrt(max(found.eigenvalue, 0.0)) >= least else None
+    found = best_subset(centre, size, MAX_NODES)
+    return found if math.sqrt(max(found.eigenvalue, 0.0)) >= least else None
 
 
 def next_check(count: int) -> int:

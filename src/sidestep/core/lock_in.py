@@ -9,7 +9,8 @@ b contends while
     sum_v r_v |g_v(b) - g_v(a)|_{V_v^-1}  >  <a - b, theta_perp estimated>,
 
 and a is locked in if its worst contender stays so: another `patience` measurements along a would take
-off less than all of the variance of the comparison.
+off less than all of the variance of the comparison. A noise scale that the player is not told is learned
+from the residuals.
 """
 
 from typing import NamedTuple
@@ -23,7 +24,14 @@ from sidestep.core.forms import Menu, arm_of
 from sidestep.core.geometry import apply, copy_into, dot, lowest_argmax
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
-from sidestep.core.posterior import Posterior, most_telling, most_telling_arm, variance
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    most_telling,
+    most_telling_arm,
+    noise_levels,
+    variance,
+)
 from sidestep.core.quadratics import both_forms
 from sidestep.core.sensitivity import Frame, frame, gradient
 
@@ -76,6 +84,22 @@ def _advantages(
 
 
 @kernel
+def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
+    """The same with every noise scale that is not told, NaN, learned from the residuals so far."""
+    M, A, d = confidence.norm_bound, confidence.action_bound, evidence.centre.shape[1]
+    prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A)
+    return Confidence(
+        confidence.rho,
+        noise_levels(prior, evidence),
+        M,
+        A,
+        confidence.delta,
+        confidence.form,
+        confidence.discount,
+    )
+
+
+@kernel
 def locked_in(
     monitor: LockInMonitor,
     confidence: Confidence,
@@ -88,11 +112,12 @@ def locked_in(
     action = arm_of(menu, arm)
     if not is_due(monitor, evidence, action):
         return False, arm, 0
-    posterior = Posterior(evidence.centre, evidence.inverse, confidence.noise)
+    known = _with_noise(confidence, evidence)
+    posterior = Posterior(evidence.centre, evidence.inverse, known.noise)
     n = evidence.counts.size
     radii = np.empty(n)
     for v in range(n):
-        radii[v] = radius(confidence, evidence, v)
+        radii[v] = radius(known, evidence, v)
     view = frame(evidence.centre, rank)
     apart = np.empty(menu.columns.shape)
     for j in range(action.size):

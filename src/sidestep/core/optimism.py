@@ -125,8 +125,8 @@ def _along_inverse(
     """Values when theta_i = centre_i + shift_i V_i^-1 a; needs COVARIANCE."""
     n, d, K = rows.size, evidence.centre.shape[1], values.size
     block = min(BLOCK, K)
-    theta, moved, gram = np.empty((n, d, block)), np.empty((n, block)), np.empty((n, n, block))
-    shift = np.empty(block)
+    theta, gram = np.empty((n, d, block)), np.empty((n, n, block))
+    moved, parts, shift = np.empty((n, block)), np.empty((n, block)), np.empty(block)
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
         length = menu.squared[start:stop]
@@ -137,10 +137,10 @@ def _along_inverse(
             for k in range(linear.size):
                 moved[i, k] = linear[k] + shift[k]
                 shift[k] = shift[k] / square[k] if square[k] > 0.0 else 0.0
-            _move(evidence, rows[i], menu.columns, start, shift[: stop - start], theta[i])
+            _move(evidence, rows[i], menu.columns, start, shift[: stop - start], theta[i], parts[i])
             for j in range(i + 1):
                 _products(theta[i], theta[j], stop - start, gram[i, j])
-        project(gram, moved, n, values[start:stop])
+        project(gram, moved, parts, n, values[start:stop])
 
 
 @kernel(refcounts=False)
@@ -151,17 +151,21 @@ def _move(
     start: int,
     shift: FloatArray,
     theta: FloatArray,
+    parts: FloatArray,
 ) -> None:
-    """Centre + shift V^-1 a for a block of arms, into theta (d, BLOCK)."""
+    """Centre + shift V^-1 a for a block of arms, into theta (d, BLOCK); the parts' squared lengths."""
     centre, inverse = evidence.centre[row], evidence.inverse[row]
     stop = start + shift.size
+    parts[: shift.size] = dot(centre, centre)
     for j in range(centre.size):
         moved = theta[j][: shift.size]
         moved[:] = 0.0
         for m in range(centre.size):
             add(moved, inverse[j, m], columns[m][start:stop])
         for k in range(moved.size):
-            moved[k] = centre[j] + shift[k] * moved[k]
+            moved[k] *= shift[k]
+            parts[k] += moved[k] * moved[k]
+            moved[k] += centre[j]
 
 
 @kernel(refcounts=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import SLACK, as_numbers, check_integer, check_positive, is_finite, shown
+from sidestep.core.checks import SLACK, as_numbers, check_integer, check_scale, is_finite, shown
 from sidestep.core.tolerances import (
     Limits,
     Tolerance,
@@ -43,7 +43,7 @@ class Problem:
     action_bound: float = 1.0  # A: |a| <= A; the paper calls this M as well (B7)
     eigenvalue: float | None = None  # lambda_min
     resolution: float | None = None  # sigma_res
-    costs: float | Sequence[float] = 1.0  # of one query, one for all or one per index
+    costs: float | Sequence[float] = 1.0  # of one query, relative: one for all or one per index
     tolerance: Tolerance = None  # of every protected effect, one for all, one each, or (low, high)
     penalty: float | Sequence[float] | None = None  # of a unit beyond it; None: see `limits`
     intercept: bool = False  # every outcome has an unknown level, which no aim sees
@@ -62,10 +62,10 @@ class Problem:
             self._spread("noise_scale", self.noise_scale, allow_zero=True, allow_none=True)
         self._spread("costs", self.costs, allow_zero=False)
         for name in ("norm_bound", "action_bound"):
-            check_positive(name, getattr(self, name))
+            check_scale(name, getattr(self, name))
         for name in ("eigenvalue", "resolution"):
             if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
+                check_scale(name, getattr(self, name))
         self._settle_aim()
         noise = float(np.nan_to_num(self.known_noise).max())
         bound = 1e6 * (self.norm_bound * self.action_bound + noise)
@@ -102,6 +102,8 @@ class Problem:
             if not is_finite(number) or number < 0 or (number == 0 and not allow_zero):
                 sign = "zero or positive" if allow_zero else "positive"
                 raise InputError(f"{name} must be {sign} and finite, got {shown(value)}")
+            if number != 0:
+                check_scale(name, number)
         if several:
             kept = tuple(None if number is None else float(number) for number in numbers)
             object.__setattr__(self, name, kept)

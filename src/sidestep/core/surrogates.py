@@ -7,10 +7,12 @@ that keeps nothing, more by elimination over blocks of arms.
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.geometry import DEPENDENT
 from sidestep.core.kernels import kernel
 
 BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
+VANISHED = (
+    1e-12  # of |c|^2 + |theta - c|^2: a squared length below this share is rounding, not a vector
+)
 
 
 @kernel(refcounts=False, fma=True)
@@ -35,7 +37,8 @@ def off_one(
         moved_0, moved_1 = linear[row_0, k] + turn_0, along_1 + turn_1
         q_1 = q + (turn_1 * moved_0 + turn_0 * along_1) * per_square
         g_11 = g + turn_1 * (moved_1 + along_1) * per_square
-        share = moved_1 / g_11 if g_11 > 0.0 else 0.0
+        parts_1 = g + turn_1 * turn_1 * per_square
+        share = moved_1 / g_11 if g_11 > VANISHED * parts_1 else 0.0
         values[k] = moved_0 - share * q_1
 
 
@@ -67,11 +70,14 @@ def off_two(
         g_11 = c_11 + turn_1 * (moved_1 + along_1) * per_square
         g_21 = c_21 + (turn_2 * moved_1 + turn_1 * along_2) * per_square
         g_22 = c_22 + turn_2 * (moved_2 + along_2) * per_square
-        weight = 1.0 / g_11 if g_11 > 0.0 else 0.0
+        parts_1 = c_11 + turn_1 * turn_1 * per_square
+        parts_2 = c_22 + turn_2 * turn_2 * per_square
+        # eliminate theta_1, then what is left of theta_2
+        weight = 1.0 / g_11 if g_11 > VANISHED * parts_1 else 0.0
         share = g_21 * weight
         pivot = g_22 - share * g_21
         left = (moved_2 - share * moved_1) * (q_2 - share * q_1)
-        last = left / pivot if pivot > DEPENDENT * g_22 else 0.0
+        last = left / pivot if pivot > VANISHED * parts_2 else 0.0
         values[k] = moved_0 - moved_1 * q_1 * weight - last
 
 
@@ -89,8 +95,8 @@ def along_action(
     """Values when theta_i = centre_i + shift_i a: all follows from the forms; needs PRECISION."""
     n, K = rows.size, values.size
     block = min(BLOCK, K)
-    gram, space = np.empty((n, n, block)), np.empty((3, n, block))
-    turn, moved, shift = space[0], space[1], space[2]
+    gram, space = np.empty((n, n, block)), np.empty((4, n, block))
+    turn, moved, shift, parts = space[0], space[1], space[2], space[3]
     for start in range(0, K, BLOCK):
         stop = min(start + BLOCK, K)
         length = squared[start:stop]
@@ -100,12 +106,13 @@ def along_action(
             for k in range(here.size):
                 moved[i, k] = here[k] + turn[i, k]
                 shift[i, k] = turn[i, k] / length[k] if length[k] > 0.0 else 0.0
+                parts[i, k] = products[i, i] + shift[i, k] * turn[i, k]  # |c_i|^2 + |s_i a|^2
             # <c_i + s_i a, c_j + s_j a>, with <a, theta_j> in moved[j]
             for j in range(i + 1):
                 centres = products[i, j]
                 for k in range(here.size):
                     gram[i, j, k] = centres + shift[i, k] * moved[j, k] + shift[j, k] * here[k]
-        project(gram, moved, n, values[start:stop])
+        project(gram, moved, parts, n, values[start:stop])
 
 
 @kernel(refcounts=False)
@@ -139,20 +146,20 @@ def turns(
 
 
 @kernel
-def project(gram: FloatArray, moved: FloatArray, n: int, out: FloatArray) -> None:
+def project(
+    gram: FloatArray, moved: FloatArray, parts: FloatArray, n: int, out: FloatArray
+) -> None:
     """<a, Proj_perp theta_0> for a block of arms, by elimination in the Gram matrix, in place.
 
-    Row 0 is the target; its column of `gram` and `moved` are the two right-hand sides. A
-    protected vector that depends on those before it is passed over.
+    Row 0 is the target; its column of `gram` and `moved` are the two right-hand sides. A protected
+    vector of which nothing is left, because it depends on those before it or because the two parts that
+    it was moved together from cancel, is passed over: see VANISHED.
     """
     size = out.size
     for k in range(size):
         out[k] = moved[0, k]
-    space = np.empty((2, size))
-    share, whole = space[0], space[1]
+    share = np.empty(size)
     for j in range(1, n):
-        for k in range(size):
-            whole[k] = gram[j, j, k]
         for m in range(1, j):
             for k in range(size):
                 share[k] = gram[j, m, k] * gram[m, m, k]  # of row m, which is eliminated
@@ -164,7 +171,7 @@ def project(gram: FloatArray, moved: FloatArray, n: int, out: FloatArray) -> Non
                 for k in range(size):
                     gram[i, j, k] -= share[k] * gram[i, m, k]
         for k in range(size):
-            pivot = gram[j, j, k]  # squares: below 1e-6 of its length a vector counts as dependent
-            gram[j, j, k] = 1.0 / pivot if pivot > DEPENDENT * whole[k] else 0.0
+            pivot = gram[j, j, k]
+            gram[j, j, k] = 1.0 / pivot if pivot > VANISHED * parts[j, k] else 0.0
         for k in range(size):
             out[k] -= moved[j, k] * gram[j, 0, k] * gram[j, j, k]

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sidestep.core.arrays import FloatArray
-from sidestep.policies.base import CompiledPolicy, State
+from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.recommend import WIDER, _belief
+from sidestep.policies.state import State
 
 
 class Effects(NamedTuple):
