@@ -12,8 +12,9 @@ no expected regret is taken for smaller. So a contest that looks decided is aske
 rarely, and never quite given up.
 
 A contest between two arms has the gradient g = g(a) - g(b) in every vector (sensitivity.py, aims.py) and
-the variance sum_v R_v^2 |g_v|^2 in the metric V_v^-1. Measuring vector v along an action takes red(a, v) off
-it (posterior.py): the information is -log(1 - red / variance), for a unit of cost, on average over contests.
+the variance sum_v R_v^2 |g_v|^2 in the metric V_v^-1. Measuring vector v along an action takes
+red(a, v) off it (posterior.py): the information is -log(1 - red / variance), summed over contests, for a
+unit of cost.
 """
 
 import math
@@ -72,7 +73,7 @@ def standing(values: FloatArray) -> Standing:
 
 @kernel
 def expected_gain(behind: float, spread: float) -> float:
-    """Mean of the positive part of a Gaussian with mean -behind: what being behind may still turn into."""
+    """Mean of the positive part of a Gaussian with mean -behind and this spread."""
     if spread <= 0.0:
         return max(-behind, 0.0)
     z = behind / spread
@@ -84,7 +85,7 @@ def expected_gain(behind: float, spread: float) -> float:
 def add_information(
     posterior: Posterior, slopes: FloatArray, menu: Menu, square: FloatArray, out: FloatArray
 ) -> None:
-    """Add to `out` (L+1, K) what every measurement would tell of one contest; square as in `squares`."""
+    """Add to `out` (L+1, K) what every measurement would tell of one contest; square from `squares`."""
     contested = variance(posterior, slopes)
     if not contested > 0.0:
         return
@@ -125,11 +126,11 @@ def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatA
 
 @kernel
 def best_mixture(regret: FloatArray, information: FloatArray, coin: float) -> int:
-    """The arm to play: of the mixture of two arms with the least (regret)^2 / information, one by a coin.
+    """Of the mixture of two arms with the least (regret)^2 / information the arm that a coin picks.
 
-    For a partner j and share q of arm i the ratio is (r_j + q (r_i - r_j))^2 / (I_j + q (I_i - I_j)), least
-    at q = (r_j dI - 2 I_j dr) / (dr dI) or at an end. Mixtures with the arm of least regret, and with the
-    single arm of least ratio, are looked at: one of them is the best of all or next to it.
+    For a partner j and share q of arm i the ratio is (r_j + q dr)^2 / (I_j + q dI), dr = r_i - r_j and
+    dI = I_i - I_j, least at q = (r_j dI - 2 I_j dr) / (dr dI) or at an end. Mixtures with the arm of
+    least regret, and with the single arm of least ratio, are looked at.
     """
     alone = np.empty(regret.size)
     for k in range(regret.size):

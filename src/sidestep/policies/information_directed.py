@@ -3,9 +3,9 @@
 Every round weighs expected regret against information, over pairs of an action and a vector to measure:
 of all mixtures of two pairs, play the one with the least (expected regret)^2 / information (Russo and
 Van Roy 2014; Kirschner, Lattimore and Krause 2020 for linear partial monitoring). Both come from
-posterior draws (core/information.py). Information is directed: not about all vectors, but about the contests
-of the likely winners, between draws that disagree, and between the leader and its most promising rival.
-The last one keeps the player asking, ever more rarely, where all draws agree and are all wrong.
+posterior draws (core/information.py). Information is directed: not about all vectors, but about the
+contests of the likely winners, between draws that disagree, and between the leader and its most promising
+rival. The last one keeps the player asking, ever more rarely, where all draws agree and are all wrong.
 
 Where the rank is not told, draws take turns: one goes by the directions that are taken for real, the
 next by all that could still reach the resolution. So an open direction is a contest like any other.
@@ -31,13 +31,21 @@ from sidestep.core.information import (
 )
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
+from sidestep.core.pooled import REAL
 from sidestep.core.posterior import Posterior, Prior, draw, posterior_of, row_weights
 from sidestep.core.problem import Problem
+from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
-from sidestep.policies.base import EXPLORE, PLAY
+from sidestep.policies.base import EXPLORE, PLAY, CompiledPolicy, State
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.thompson import REAL, PooledPolicy, _common_knobs
+from sidestep.policies.sampling import (
+    common_knobs,
+    first_state,
+    rank_spectrum,
+    review_rank,
+    rounds_until_rank_review,
+)
 
 DRAWS = 32
 CONTESTS = 4  # between draws that disagree
@@ -179,7 +187,7 @@ register(InformationKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True)
-class InformationDirected(PooledPolicy):
+class InformationDirected(CompiledPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
@@ -193,9 +201,28 @@ class InformationDirected(PooledPolicy):
     delta: float = 0.05
     knobs: InformationKnobs = field(init=False, repr=False, compare=False)
 
+    plays_solids = True
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "knobs", InformationKnobs(*_common_knobs(self)))
+        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        object.__setattr__(self, "knobs", InformationKnobs(*common))
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """The posterior draws, and a coin for the mixture."""
         return 1, DRAWS * self.problem.n_vectors * self.problem.dim
+
+    def init(self) -> State:
+        """State before the first round."""
+        return first_state(self)
+
+    def rounds_until_review(self, state: State) -> int:
+        """Rounds until the rank is looked at again, where it is not told."""
+        return rounds_until_rank_review(self, state)
+
+    def review(self, state: State) -> None:
+        """Look at the rank again, in place."""
+        review_rank(self, state)
+
+    def spectrum(self, state: State) -> Spectrum | None:
+        """What the evidence says of the rank; None where the player is told it."""
+        return rank_spectrum(self, state)
