@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from sidestep.policies.protected_thompson import ProtectedThompson
 
 from sidestep.core import theory
 from sidestep.core.actions import UnitBall
 from sidestep.core.problem import Problem
+from sidestep.policies.protected_thompson import ProtectedThompson
 
 DIM, PROTECTED, NOISE, ROUNDS = 6, 2, 0.3, 40
 PROBLEM = Problem(DIM, PROTECTED, subspace_dim=PROTECTED, noise_scale=NOISE)
