@@ -8,7 +8,6 @@ import numpy as np
 
 from benchmarks.speed.clock import Effort, Rounds, interleaved, race
 from benchmarks.speed.limits import Limits
-from benchmarks.speed.slopes import exponent
 from benchmarks.speed.worlds import (
     BALL,
     PAPER,
@@ -20,6 +19,7 @@ from benchmarks.speed.worlds import (
 )
 from sidestep.core.actions import Arms, UnitBall
 from sidestep.environments.instance import Instance
+from sidestep.experiments.numbers.traces import log_slope
 from sidestep.experiments.simulate import deck, simulate
 
 Row = dict[str, Any]
@@ -148,7 +148,7 @@ def _slope_row(axis: str, name: str, sizes: Sequence[float], costs: Sequence[flo
     return {
         "axis": axis,
         "policy": name,
-        "exponent": exponent(sizes, costs),
+        "exponent": log_slope(sizes, costs),
         "sizes": list(sizes),
         "microseconds": [1e6 * cost for cost in costs],
     }

@@ -5,9 +5,11 @@ SidestepError                 everything that we raise on purpose
 |   |-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
 |   `-- NotFoundError         the storage has nothing of that name
 |       |-- StudyNotFound     ... no such study
-|       `-- TicketNotFound    ... no such ticket in this study
+|       |-- TicketNotFound    ... no such ticket in this study
+|       `-- AccountNotFound   ... no such person, token or link
 |-- ConflictError             contradicts what is on record; nothing has changed
 |   |-- StudyExists           a study of that name is there already
+|   |-- AccountExists         a person of that name is there already
 |   |-- AlreadyAnswered       the ticket has an answer; names it and what came
 |   |-- KeyReused             the key of another request
 |   `-- StudyClosed           the study takes no more entries
@@ -52,12 +54,20 @@ class TicketNotFound(NotFoundError):
     """No ticket of that number in this study."""
 
 
+class AccountNotFound(NotFoundError):
+    """No person, token or link of that name."""
+
+
 class ConflictError(SidestepError):
     """What was asked for contradicts what is on record; nothing has changed."""
 
 
 class StudyExists(ConflictError):
     """A study of that name is there already."""
+
+
+class AccountExists(ConflictError):
+    """A person of that name is there already."""
 
 
 class AlreadyAnswered(ConflictError):

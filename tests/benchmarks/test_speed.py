@@ -1,7 +1,6 @@
 """The benchmark: what it fits, counts and reports. Nothing here depends on how fast the machine is."""
 
 import json
-import math
 import os
 import re
 import signal
@@ -26,7 +25,6 @@ from benchmarks.speed import (
 from benchmarks.speed.clock import Effort, fitting, interleaved
 from benchmarks.speed.limits import Limits
 from benchmarks.speed.rivals import Rival
-from benchmarks.speed.slopes import exponent
 from benchmarks.speed.worlds import (
     AXES,
     BALL,
@@ -51,16 +49,6 @@ LIMITS = Limits(
     flops=1e10,
     normals=1e8,
 )
-
-
-@pytest.mark.parametrize("power", [-0.5, 0.0, 1.0, 1.6])
-def test_the_slope_of_a_power_law_is_its_exponent(power):
-    sizes = np.array([3.0, 10.0, 50.0, 400.0])
-    assert exponent(sizes, 7e-6 * sizes**power) == pytest.approx(power, abs=1e-12)
-
-
-def test_one_size_has_no_slope():
-    assert math.isnan(exponent([5.0], [1.0]))
 
 
 def test_the_limit_over_fixed_arms_is_one_pass_at_the_speed_of_the_cache_that_holds_them():
@@ -136,7 +124,7 @@ def test_a_peer_that_fails_is_named_with_what_it_said(monkeypatch):
 def test_every_peer_is_pinned_in_the_file_that_installs_them():
     text = (ROOT / "benchmarks" / "peers.txt").read_text(encoding="utf-8")
     pinned = set(re.findall(r"^([\w-]+)==[\d.]+$", text, re.MULTILINE))
-    assert pinned == {peer.package for peer in peers.PEERS}
+    assert pinned - {"optuna"} == {peer.package for peer in peers.PEERS}  # reliability's peer
 
 
 @pytest.mark.full

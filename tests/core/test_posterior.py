@@ -156,6 +156,15 @@ def test_before_any_residual_the_noise_is_taken_for_as_large_as_the_signal():
     assert (learned(np.array([1e-3, 1e-3]), 2, 0) > 0.5).all()  # fewer measurements than directions
 
 
+def test_noise_that_was_never_seen_is_learned_as_a_millionth_of_the_largest_signal():
+    """Feedback that is all zero must leave a prior, not a singular matrix."""
+    rho, evidence = np.full(2, 1e-8), no_evidence(np.full(2, 1e-8), 4)
+    for action in unit_rows(40, 4, np.random.default_rng(0)):
+        absorb(evidence, rho, action, 0, 0.0)
+    levels = noise_levels(Prior(rho, np.full(2, np.nan), 0.25, 3.0), evidence)
+    assert levels == pytest.approx([3e-6, 3e-6])
+
+
 def test_a_told_noise_stays_as_told_beside_a_learned_one():
     evidence = evidence_of(count=200, rho=1e-8)
     prior = Prior(np.full(2, 1e-8), np.array([0.3, np.nan]), 1 / 3, 1.0)

@@ -1,4 +1,4 @@
-"""Results folders with made-up traces, written as a sweep writes them."""
+"""A small experiment as a file, and results folders with made-up traces, as a sweep writes them."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,25 @@ from sidestep.experiments import results
 from sidestep.experiments.record import Trace, empty_record
 from sidestep.experiments.spec import Spec, jobs_of
 from sidestep.policies.base import PHASES
+
+TOML = """
+name = "mine"
+horizon = 60
+runs = 3
+
+[[worlds]]
+id = "small"
+world = "synthetic"
+knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.1 }
+
+[[policies]]
+id = "uniform"
+policy = "uniform"
+
+[[policies]]
+id = "greedy"
+policy = "epsilon-greedy"
+"""
 
 HORIZON = 100
 PROBLEM = Problem(dim=2, n_protected=1, subspace_dim=1, noise_scale=0.1, norm_bound=1.0)

@@ -1,41 +1,27 @@
 """An experiment is data, and bad data gets one sentence that names file, key and expectation."""
 
 import pytest
+from made_up import TOML
 
 from sidestep.errors import InputError
 from sidestep.experiments.spec import jobs_of, parse_spec, read_spec, shipped_specs
 
-GOOD = """
-name = "mine"
-horizon = 20
-runs = 2
-seed = 5
-
-[[worlds]]
-id = "small"
-world = "synthetic"
-knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.1 }
-
-[[policies]]
-id = "greedy"
-policy = "epsilon-greedy"
-grid = { epsilon = [0.5, 2] }
-
-[[policies]]
-id = "uniform"
-policy = "uniform"
-"""
+GOOD = (
+    TOML.replace("horizon = 60", "horizon = 20")
+    .replace("runs = 3", "runs = 2\nseed = 5")
+    .replace('"epsilon-greedy"', '"epsilon-greedy"\ngrid = { epsilon = [0.5, 2] }')
+)
 
 
 def test_a_grid_becomes_one_policy_for_every_value_and_runs_of_one_seed_follow_each_other():
     ids = [job.id for job in jobs_of(parse_spec(GOOD, "good.toml"))]
     assert ids == [
+        "small/uniform/0",
         "small/greedy+epsilon=0.5/0",
         "small/greedy+epsilon=2/0",
-        "small/uniform/0",
+        "small/uniform/1",
         "small/greedy+epsilon=0.5/1",
         "small/greedy+epsilon=2/1",
-        "small/uniform/1",
     ]
 
 
@@ -83,6 +69,13 @@ def test_shipped_experiments_are_read_as_anyones(name):
     spec = parse_spec(shipped_specs()[name], f"{name}.toml")
     assert spec.name == name
     assert jobs_of(spec)
+
+
+@pytest.mark.parametrize("name", shipped_specs())
+def test_the_default_player_is_among_the_players_on_every_world_of_every_experiment(name):
+    spec = parse_spec(shipped_specs()[name], f"{name}.toml")
+    players = [entry for entry in spec.policies if entry.policy == "directed-thompson"]
+    assert any(entry.worlds is None and not entry.told for entry in players)
 
 
 @pytest.mark.parametrize(

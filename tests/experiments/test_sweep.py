@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import polars
 import pytest
+from made_up import TOML
 
 from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
@@ -18,29 +19,10 @@ from sidestep.experiments.executors import Dask, Processes, Serial
 from sidestep.experiments.spec import jobs_of, parse_spec
 from sidestep.policies.base import Decision
 
-SPEC = """
-name = "mine"
-horizon = 60
-runs = 3
-
-[[worlds]]
-id = "small"
-world = "synthetic"
-knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.1 }
-
-[[policies]]
-id = "uniform"
-policy = "uniform"
-
-[[policies]]
-id = "greedy"
-policy = "epsilon-greedy"
-"""
-
 
 @pytest.fixture
 def spec():
-    return parse_spec(SPEC, "mine.toml")
+    return parse_spec(TOML, "mine.toml")
 
 
 def columns(folder):
@@ -65,7 +47,7 @@ def test_results_are_one_frame_with_everything_named(spec, tmp_path):
 
 @pytest.mark.full
 def test_one_process_and_two_give_identical_columns(spec, tmp_path):
-    sweep.check_jobs(spec, compile_first=True)
+    sweep.check_jobs(spec)
     frames = {}
     for name, runner in {"one": Serial(), "two": Processes(2)}.items():
         sweep.sweep(spec, tmp_path / name, runner)
@@ -227,29 +209,29 @@ def test_kill_minus_nine_in_the_middle_leaves_whole_files_only(tmp_path):
 
 def test_a_wrong_knob_is_refused_before_anything_runs(tmp_path):
     wrong = parse_spec(
-        SPEC.replace('policy = "epsilon-greedy"', 'policy = "epsilon-gredy"'), "w.toml"
+        TOML.replace('policy = "epsilon-greedy"', 'policy = "epsilon-gredy"'), "w.toml"
     )
     with pytest.raises(UnknownNameError, match="small/greedy.*did you mean 'epsilon-greedy'"):
-        sweep.check_jobs(wrong, compile_first=False)
-    knob = SPEC + "knobs = { epsilom = 2.0 }\n"
+        sweep.check_jobs(wrong)
+    knob = TOML + "knobs = { epsilom = 2.0 }\n"
     with pytest.raises(UnknownNameError, match="did you mean 'epsilon'"):
-        sweep.check_jobs(parse_spec(knob, "w.toml"), compile_first=False)
+        sweep.check_jobs(parse_spec(knob, "w.toml"))
 
 
 def test_a_policy_of_ones_own_is_named_by_module_and_class(tmp_path):
     own = parse_spec(
-        SPEC.replace('"uniform"\n\n', '"sidestep.policies.uniform:Uniform"\n\n'), "o.toml"
+        TOML.replace('"uniform"\n\n', '"sidestep.policies.uniform:Uniform"\n\n'), "o.toml"
     )
     sweep.sweep(own, tmp_path)
     assert columns(tmp_path).height == 360
-    missing = parse_spec(SPEC.replace('"uniform"\n\n', '"no.such:Thing"\n\n'), "o.toml")
+    missing = parse_spec(TOML.replace('"uniform"\n\n', '"no.such:Thing"\n\n'), "o.toml")
     with pytest.raises(InputError, match="cannot be imported"):
-        sweep.check_jobs(missing, compile_first=False)
+        sweep.check_jobs(missing)
 
 
 def test_every_wrong_entry_of_a_spec_is_named_at_once(refusal):
-    wrong = SPEC.replace('"epsilon-greedy"', '"epsilon-gredy"') + OWN % "{ bad = 1, width = 2 }"
-    message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"), compile_first=False)
+    wrong = TOML.replace('"epsilon-greedy"', '"epsilon-gredy"') + OWN % "{ bad = 1, width = 2 }"
+    message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"))
     assert "small/greedy: policy must be one of" in message
     assert "small/own: TypeError" in message
     assert "unexpected keyword argument 'width'" in message
@@ -295,7 +277,7 @@ BREAKDOWNS = {
 
 @pytest.mark.parametrize("bad", BREAKDOWNS)
 def test_a_policy_that_breaks_down_is_named_and_the_others_go_on(bad, tmp_path):
-    spec = parse_spec(SPEC + OWN % f'{{ bad = "{bad}" }}', "own.toml")
+    spec = parse_spec(TOML + OWN % f'{{ bad = "{bad}" }}', "own.toml")
     swept = sweep.sweep(spec, tmp_path)
     assert swept.played == 9
     assert [failed.job.id for failed in swept.failed] == [f"small/own/{run}" for run in range(3)]
@@ -345,7 +327,7 @@ def dask(program, *arguments):
 @pytest.mark.full
 def test_a_dask_cluster_that_loses_a_worker_gives_the_serial_result(spec, tmp_path):
     longer = spec.model_copy(update={"runs": 12, "horizon": 4000, "every": 100})
-    sweep.check_jobs(longer, compile_first=True)
+    sweep.check_jobs(longer)
     sweep.sweep(longer, tmp_path / "serial")
     file = tmp_path / "scheduler.json"
     scheduler = dask(

@@ -88,6 +88,18 @@ def test_a_policy_of_another_kind_and_a_level_of_none_are_refused(refusal):
     assert sentence.startswith("level must lie strictly between 0 and 1")
 
 
+@pytest.mark.parametrize("player", [ss.DirectedThompson, ss.ProtectedThompson])
+@pytest.mark.parametrize("arms", [ARMS, ss.Arms(ARMS.vectors[:3])], ids=["arms", "too few arms"])
+def test_all_zero_feedback_with_learned_noise_is_asked_and_advised_about(player, arms):
+    """ "Below the detection limit" is an answer like any other."""
+    policy, rng = player(ss.Problem(4, 2, 1, noise_scale=None)), np.random.default_rng(1)
+    state = policy.init()
+    for _ in range(40):
+        state = policy.tell(state, policy.ask(state, arms, rng).query, 0.0)
+    advice = ss.recommend(policy, state, arms)
+    assert advice.reward.low <= 0 <= advice.reward.high < 1e-4
+
+
 def covered(policy_of, world, runs, stops=STOPS):
     """How often reward and effects of the recommended action and of a fixed one are covered."""
     hits, tries = np.zeros(2, int), np.zeros(2, int)

@@ -218,7 +218,9 @@ def test_a_panel_may_be_named(study):
     assert set(ticket.measure) == {"sodium", "potassium"}
 
 
-def test_only_what_can_be_measured_is_asked_for(study):
+@pytest.mark.parametrize("policy", ["directed-thompson", "uniform"])
+def test_only_what_can_be_measured_is_asked_for(policy):
+    study = clinic(MemoryStore(), policy=policy)
     for _ in range(12):
         ticket = study.ask(measure_only=["sodium", "heart rate"])
         assert ticket.measure in ("sodium", "heart rate")
@@ -548,3 +550,21 @@ def test_every_question_would_be_put_again(storage):
     verdict = study.verify(asks=True)
     assert verdict.data["holds"], verdict
     assert "10 questions decided again" in str(verdict)
+
+
+def test_threads_may_share_one_study(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    study = clinic(tmp_path / "clinic.db")
+
+    def work(number):
+        for _ in range(3):
+            ticket = study.ask(actor=f"person {number}")
+            study.tell(ticket.id, 100.0)
+            study.show()
+        return study.best().results
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(work, range(4))) <= 12
+    assert study.best().results == 12
+    assert study.verify(asks=True).data["holds"]

@@ -13,6 +13,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from sidestep import __version__
+from sidestep.cli.accounts import tokens, users
+from sidestep.cli.serve import serve
 from sidestep.cli.study import app as study_app
 from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepError
 
@@ -24,6 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(study_app, name="study")
+app.command()(serve)
+app.add_typer(users, name="user")
+app.add_typer(tokens, name="token")
 
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]
@@ -33,6 +38,10 @@ Overwrite = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
 INTERRUPTED = 130  # what shells expect after Ctrl-C
+KEPT = {
+    "run": "; finished runs are kept, --resume goes on",
+    "reproduce": "; finished runs are kept, the same command goes on",
+}
 PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
 
 
@@ -243,7 +252,8 @@ def main() -> None:
 
 def _say_interrupted() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving already
-    print("sidestep: interrupted; finished runs are kept, --resume goes on", file=sys.stderr)
+    kept = KEPT.get("".join(sys.argv[1:2]), "")
+    print(f"sidestep: interrupted{kept}", file=sys.stderr)
     sys.exit(INTERRUPTED)
 
 

@@ -30,8 +30,13 @@ EXTRA = "extra.html"
 
 def versions() -> dict[str, str]:
     """What was installed."""
-    names = ("sidestep", "numpy", "scipy", "numba", "polars")
-    return {name: metadata.version(name) for name in names} | {"python": platform.python_version()}
+    found = {"python": platform.python_version()}
+    for name in ("sidestep", "numpy", "scipy", "numba", "polars"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # numba is an extra
+            found[name] = "not installed"
+    return found
 
 
 def to_parquet(job: Job, trace: Trace, player: Mapping[str, Any], seconds: float) -> bytes:
@@ -178,7 +183,9 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
     """Refuse runs of one world and policy that were played with different settings."""
     found: dict[str, list[dict[str, Any]]] = {}
     for job in jobs:
-        setting = {name: value for name, value in job.items() if name not in ("run", "seed")}
+        setting = {
+            name: value for name, value in job.items() if name not in ("run", "seed", "rounds")
+        }
         setting["first seed"] = job["seed"] - job["run"]
         name = f"{job['experiment']}/{job['world_id']}/{job['policy_id']}"
         found.setdefault(name, []).append(setting)

@@ -28,14 +28,15 @@ class Appending:
         try:
             entry = Entry(kind, body, actor, ticket, outcome, key, reason)
             event = entry.linked(self.head.seq + 1, self.head.hash, self._clock())
-            self._keep(event)
+            head = self.head._replace(
+                seq=event.seq, hash=event.hash, updated=event.at, status=status or self.head.status
+            )
+            self._keep(event, head)
         except Exception as refusal:
             self.refusal = refusal
             raise
-        self.head = self.head._replace(
-            seq=event.seq, hash=event.hash, updated=event.at, status=status or self.head.status
-        )
+        self.head = head
         return event
 
-    def _keep(self, event: Event) -> None:
+    def _keep(self, event: Event, head: Head) -> None:
         raise NotImplementedError

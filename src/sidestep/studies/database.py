@@ -1,6 +1,7 @@
 """A database that waits its turn, comes back after a restart, and says in a sentence what is wrong."""
 
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sidestep.errors import StorageBusy
 from sidestep.studies import schema
 from sidestep.studies.engines import PATIENCE, engine_of, place_of, url_of, warn_if_forgetful
-from sidestep.studies.faults import is_away, is_busy, sentences, translated
+from sidestep.studies.faults import is_away, is_busy, is_starting, sentences, translated
 from sidestep.studies.statements import Fields, Values
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class Database:
         )
         self._turn = threading.Lock()  # threads of one process queue here, not at the file
         self._has_turn: int | None = None
+        self._opened = False
         self._prepare()
 
     def read(self, statement: Executable, values: Values) -> list[Fields]:
@@ -84,19 +86,23 @@ class Database:
     def _prepare(self) -> None:
         """WAL on SQLite, a word where PostgreSQL is forgetful, and the tables of this version."""
         try:
-            with sentences(self.where):
-                if self.on_sqlite:
-                    self._patiently(self._write_ahead)
-                with self._reader.connect() as connection:
-                    if not self.on_sqlite:
-                        warn_if_forgetful(connection, self.where)
-                    ready = schema.is_current(connection, self.where)
+            with sentences(self.where, at_stake=False):
+                ready = self._patiently(self._is_ready)
             if not ready:
-                with self.transaction(lambda connection: None) as (connection, _):
+                with self.transaction(lambda _: None) as (connection, _):
                     schema.upgrade(connection, self.where)
         except BaseException:
             self.close()
             raise
+        self._opened = True
+
+    def _is_ready(self) -> bool:
+        if self.on_sqlite:
+            self._write_ahead()
+        with self._reader.connect() as connection:
+            if not self.on_sqlite:
+                warn_if_forgetful(connection, self.where)
+            return schema.is_current(connection, self.where)
 
     def _write_ahead(self) -> None:
         with self.engine.connect() as connection:
@@ -108,12 +114,26 @@ class Database:
         connection = self.engine.connect()
         try:
             if self.on_sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                self._begin_immediate(connection)
             return connection, first(connection)
         except BaseException:
             self._undo(connection)
             connection.close()
             raise
+
+    def _begin_immediate(self, connection: Connection) -> None:
+        """Wait at the file itself: a try costs a hundredth of one through the pool."""
+        file = connection.connection.driver_connection
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                file.execute("BEGIN IMMEDIATE")  # type: ignore[union-attr]
+            except sqlite3.Error as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise translated(error, self.where, at_stake=False) from error
+                time.sleep(_short_nap())
+            else:
+                return
 
     def _undo(self, connection: Connection) -> None:
         try:
@@ -129,14 +149,15 @@ class Database:
             except DBAPIError as error:
                 nap = self._nap(error)
                 if nap is None or time.monotonic() > deadline:
-                    raise translated(error, self.where) from error
+                    raise translated(error, self.where, at_stake=False) from error
                 time.sleep(nap)
 
     def _nap(self, error: DBAPIError) -> float | None:
         """How long to sleep before another try; None where trying again is of no use."""
         if self.on_sqlite:
-            return random.uniform(0.0003, 0.003) if is_busy(error) else None  # noqa: S311
-        return random.uniform(0.05, 0.2) if is_away(error) else None  # noqa: S311
+            return _short_nap() if is_busy(error) else None
+        coming = is_away(error) if self._opened else is_starting(error)  # a wrong address: never
+        return random.uniform(0.05, 0.2) if coming else None  # noqa: S311
 
     @contextmanager
     def _my_turn(self) -> Iterator[None]:
@@ -155,3 +176,8 @@ class Database:
         finally:
             self._has_turn = None
             self._turn.release()
+
+
+def _short_nap() -> float:
+    """A wait for another writer's commit; SQLite's own naps grow to a tenth of a second."""
+    return random.uniform(0.0003, 0.003)  # noqa: S311  # so that two do not wake together

@@ -51,7 +51,7 @@ def export_study(store: Store, name: str) -> Iterator[str]:
     for digest in sorted(known & named):
         yield canonical({"blob": digest, "body": store.blob(digest)})
     for event in _events(store, head):
-        yield canonical(_event_line(event))
+        yield canonical(event_to_json(event))
 
 
 def import_study(store: Store, lines: Iterable[str]) -> Head:
@@ -95,7 +95,8 @@ def _head_line(head: Head) -> Body:
     }
 
 
-def _event_line(event: Event) -> Body:
+def event_to_json(event: Event) -> Body:
+    """An event, whole: what was written, and what shows that it was."""
     seal = event.seal
     return {
         "seq": event.seq,
@@ -115,6 +116,11 @@ def _event_line(event: Event) -> Body:
         "prev_hash": event.prev_hash,
         "hash": event.hash,
     }
+
+
+def event_from_json(line: Body) -> Event:
+    """The event that was written as JSON."""
+    return _event(1, line)
 
 
 def _parsed(lines: Iterable[str]) -> Numbered:

@@ -53,8 +53,13 @@ def is_away(error: BaseException) -> bool:
     return not code and _of_psycopg(error) and not _hopeless(error)
 
 
-def translated(error: Exception, where: str) -> StorageError:
-    """The exception of ours that says what happened to this storage."""
+def is_starting(error: BaseException) -> bool:
+    """Whether the server is on its way up or down: it says so instead of giving a connection."""
+    return "the database system is" in str(error)
+
+
+def translated(error: Exception, where: str, *, at_stake: bool = True) -> StorageError:
+    """The exception of ours that says what happened; `at_stake`: an entry was on its way."""
     code, said = code_of(error), _said(error)
     if is_busy(error):
         return StorageBusy(
@@ -65,7 +70,9 @@ def translated(error: Exception, where: str) -> StorageError:
             f"disk full: {where} has no room left; nothing was saved, what was saved before is safe"
             " and can be read; make room and try again"
         )
-    if is_away(error) or code.startswith(INPUT_OUTPUT):
+    if is_away(error) and not at_stake:
+        return StorageLost(f"{where} cannot be reached ({said}); nothing was saved")
+    if is_away(error):
         return StorageLost(
             f"the connection to {where} broke ({said}); whether the last entry was saved is not"
             " known; trying again with the same key is safe"
@@ -76,12 +83,12 @@ def translated(error: Exception, where: str) -> StorageError:
 
 
 @contextmanager
-def sentences(where: str) -> Iterator[None]:
+def sentences(where: str, *, at_stake: bool = True) -> Iterator[None]:
     """Raise what the database says as one of ours."""
     try:
         yield
     except SQLAlchemyError as error:
-        raise translated(error, where) from error
+        raise translated(error, where, at_stake=at_stake) from error
 
 
 def _plainly(code: str, where: str, said: str) -> str:
@@ -93,6 +100,11 @@ def _plainly(code: str, where: str, said: str) -> str:
         return f"{where} is damaged ({said}); restore a backup; nothing was changed"
     if code.startswith(FOREIGN):
         return f"{where} is not a SQLite database, or is damaged; nothing was changed"
+    if code.startswith(INPUT_OUTPUT):
+        return (
+            f"the disk of {where} failed ({said}); whether the last entry was saved is not known;"
+            " trying again with the same key is safe"
+        )
     if code.startswith(CANNOT_OPEN):
         return (
             f"{where} cannot be opened; the file and its folder must exist and be writable for"

@@ -78,7 +78,7 @@ class MemoryLog(Appending):
         )
         kept.head = self.head
 
-    def _keep(self, event: Event) -> None:
+    def _keep(self, event: Event, head: Head) -> None:
         if event.key is not None and self.find(event.key):
             raise key_reused(event.key)
         if event.kind in SETTLING and event.ticket is not None:

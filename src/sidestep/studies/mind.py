@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Query
@@ -19,7 +21,7 @@ from sidestep.studies.book import Book, Result
 from sidestep.studies.card import verdict_of
 from sidestep.studies.factors import Value
 from sidestep.studies.plan import Plan
-from sidestep.studies.scale import Scale
+from sidestep.studies.scale import Scale, learns_levels
 
 
 class Mind:
@@ -30,9 +32,18 @@ class Mind:
         self.scale = Scale(plan)
         self.dim = len(self.scale.vector(plan.baseline, _anywhere(plan)))
         self.policy = from_config(plan.policy, self.scale.problem(self.dim), plan.knobs)
-        self._start = self.policy.init() if state is None else self.policy.state_from_json(state)
+        self._start = self._begun() if state is None else self.policy.state_from_json(state)
         self._learned = (0, 0)  # revision of the book, and how many of its results
         self.state = self._start
+
+    def _begun(self) -> Any:
+        """The state before the first result: a level that was told counts as one, at the baseline."""
+        state = self.policy.init()
+        if learns_levels(self.plan):
+            for index, outcome in enumerate(self.plan.outcomes):
+                if outcome.baseline is not None:
+                    state = self.policy.tell(state, Query(np.zeros(self.dim), index), 0.0)
+        return state
 
     def learn(self, book: Book) -> None:
         """Bring the state up to the book: on from where it is, or anew where a result was changed."""
@@ -40,8 +51,12 @@ class Mind:
         if revision != book.revision:
             self.state, count = self._start, 0
         for result in islice(book.results.values(), count, None):
-            self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
+            self.take(result)
         self._learned = (book.revision, len(book.results))
+
+    def take(self, result: Result) -> None:
+        """Learn from one more result."""
+        self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
 
     def knows(self, book: Book) -> bool:
         """Whether the state is that of the book."""

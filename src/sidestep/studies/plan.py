@@ -92,6 +92,10 @@ class Plan:
                         f"{outcome.name} is protected and must have a tolerance, a change from the "
                         'baseline that does no harm, got none (or choose aim="clean")'
                     )
+                if not any(outcome.limits) and outcome.penalty is None:
+                    raise InputError(
+                        f"{outcome.name} must have a penalty where its tolerance is 0, got none"
+                    )
             if self.rank is not None or self.resolution is not None:
                 raise InputError('rank and resolution belong to aim="clean", got aim="within"')
         elif self.protected and (self.rank is None) == (self.resolution is None):

@@ -1,5 +1,6 @@
 """What can be seen of a study; none of it changes anything."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.record_card import verify_card
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
-from sidestep.studies.store import Events, Store
+from sidestep.studies.store import Events, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
@@ -26,18 +27,22 @@ if TYPE_CHECKING:
 class Reading:
     """A study as a reader has it."""
 
-    def __init__(self, store: Store, name: str, plan: Plan, actor: str) -> None:
+    def __init__(
+        self, store: Store, name: str, plan: Plan, actor: str, writer: Writer = write
+    ) -> None:
         self.name, self.plan, self.actor = name, plan, actor
-        self._store = store
+        self._store, self._save = store, writer
         self._live = Live(store, name, plan)
+        self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
         """What the study would stand by today, whether that is enough, and what is not settled."""
         from sidestep.studies.advising import advise  # noqa: PLC0415
         from sidestep.studies.best_card import best_card  # noqa: PLC0415
 
-        book = self._live.follow()
-        best = advise(self._live.mind(), book, dict(context_of(self.plan, context)))
+        with self._turn:
+            book = self._live.follow()
+            best = advise(self._live.mind(), book, dict(context_of(self.plan, context)))
         return replace(best, card=best_card(self.plan, self.name, best))
 
     def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
@@ -46,9 +51,10 @@ class Reading:
         from sidestep.studies.advising import explain  # noqa: PLC0415
         from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
 
-        book = self._live.follow()
         here = dict(context_of(self.plan, context))
-        rows = tuple(explain(self._live.mind(), book, here))
+        with self._turn:
+            book = self._live.follow()
+            rows = tuple(explain(self._live.mind(), book, here))
         return Explanation(rows, explain_card(self.plan, self.name, rows, top))
 
     def doubt(
@@ -68,8 +74,24 @@ class Reading:
 
     def show(self) -> Card:
         """What the study is and where it stands."""
-        book = self._live.follow()
-        return show_card(self.plan, self._store.head(self.name), book)
+        with self._turn:
+            book = self._live.follow()
+            return show_card(self.plan, self._store.head(self.name), book)
+
+    def questions(self) -> list[Question]:
+        """The questions that wait for an answer, the oldest first."""
+        with self._turn:
+            return list(self._live.follow().open.values())
+
+    def about(self, ticket: int) -> Events:
+        """Everything on record about a question, oldest first."""
+        return self._store.about(self.name, ticket)
+
+    @property
+    def n_results(self) -> int:
+        """How many results count."""
+        with self._turn:
+            return self._live.follow().n_results
 
     def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
         """Whether the record is whole; with `asks`, whether every question would be put again.

@@ -18,6 +18,7 @@ from sidestep.studies.factors import Setting, Value
 from sidestep.studies.formula import Features
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.request import Request
+from sidestep.studies.values import standard
 
 
 class Interval(NamedTuple):
@@ -75,27 +76,51 @@ class Scale:
         noise = [
             None if each.noise is None else each.change_scaled(each.noise) for each in plan.outcomes
         ]
-        told: dict[str, Any] = {}
-        most = min(len(plan.protected), dim)
-        if plan.rank is not None and not 1 <= plan.rank <= most:
-            raise InputError(f"rank must lie in 1..{most} for this study, got {plan.rank!r}")
-        if plan.aim == CLEAN:
-            told |= {"subspace_dim": plan.rank, "resolution": plan.resolution}
         return Problem(
             dim=dim,
             n_protected=len(plan.protected),
-            noise_scale=None if None in noise else noise,  # type: ignore[arg-type]
+            noise_scale=None if all(each is None for each in noise) else noise,
             norm_bound=1.0 / self.longest,
             action_bound=self.longest,
             costs=[outcome.cost for outcome in plan.outcomes],
-            **told,
+            intercept=learns_levels(plan),
+            **(self._rank(dim) if plan.aim == CLEAN else self._limits()),
         )
+
+    def _rank(self, dim: int) -> dict[str, Any]:
+        """What is known of the side effects, under the aim "clean"."""
+        plan, most = self.plan, min(len(self.plan.protected), dim)
+        if plan.rank is not None and not 1 <= plan.rank <= most:
+            raise InputError(f"rank must lie in 1..{most} for this study, got {plan.rank!r}")
+        return {"subspace_dim": plan.rank, "resolution": plan.resolution}
+
+    def _limits(self) -> dict[str, Any]:
+        """Tolerances, and what a unit beyond each costs, under the aim "within"."""
+        limits, penalties = [], []
+        for outcome in self.plan.protected:
+            pair = tuple(
+                None if end is None else outcome.change_scaled(end) for end in outcome.limits
+            )
+            sides = [abs(end) for end in pair if end is not None]
+            usual = len(sides) / (
+                sum(sides) or 1.0
+            )  # its own width beyond costs half the target's range
+            told = outcome.penalty
+            cost = None if told is None else standard(told * outcome.half / self.plan.target.half)
+            limits.append(pair)
+            penalties.append(usual if cost is None else cost)
+        return {"tolerance": limits, "penalty": penalties}
 
     def in_units(self, index: int, ends: Any) -> Interval:
         """A change on the common scale, in the unit of its outcome."""
         outcome = self.plan.outcomes[index]
         estimate, *sides = (outcome.change(float(end)) for end in ends)
         return Interval(estimate, min(sides), max(sides))
+
+
+def learns_levels(plan: Plan) -> bool:
+    """Whether the level of any outcome at the baseline is to be learned."""
+    return any(outcome.baseline is None for outcome in plan.outcomes)
 
 
 def allowed_of(plan: Plan, actions: Actions, request: Request, last: Setting) -> Actions:

@@ -1,6 +1,6 @@
 """The store on SQLite and PostgreSQL: one transaction an entry, under the lock of the study's row."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -41,7 +41,7 @@ class SqlLog(Appending):
 
     def __init__(self, connection: Connection, where: str, row: st.Fields, clock: Clock) -> None:
         super().__init__(st.head_of(row[1:]), clock)
-        self._study, self._was = row[0], self.head.seq
+        self._study = row[0]
         self._connection, self._where = connection, where
 
     def events(self, after: int = 0, limit: int | None = None) -> Events:
@@ -64,17 +64,24 @@ class SqlLog(Appending):
         """Erase what people wrote in one event."""
         self._run(st.BLANK, number=seq)
 
+    def also(self, statement: Executable, values: Mapping[str, Any]) -> Any:
+        """Run a statement in the same transaction: what it changes and the entry are saved together."""
+        with sentences(self._where):
+            return self._connection.execute(statement, values)
+
     def finish(self) -> None:
-        """Move the head to the last event."""
+        """Raise what an append was refused for, even where the block went on."""
         if self.refusal is not None:
             raise self.refusal
-        if self.head.seq > self._was:
-            moved = self._run(st.MOVE_HEAD, was=self._was, **st.head_values(self.head)).rowcount
-            if moved != 1:
-                raise RecordError(f"the head of {self.head.name!r} was moved by another program")
 
-    def _keep(self, event: Event) -> None:
-        insert_events(self._connection, self._where, self._study, [event])
+    def _keep(self, event: Event, head: Head) -> None:
+        """Insert the event and its words, and move the head, which nobody else may have moved."""
+        values = st.append_values(self._study, event, head)
+        with conflicts(event, self._where):
+            for statement in st.APPEND[self._connection.dialect.name]:
+                done = self._connection.execute(statement, values)
+        if done.rowcount != 1:
+            raise RecordError(f"the head of {head.name!r} was moved by another program")
 
     def _select(self, statement: Executable, **values: Any) -> Events:
         return [st.event_of(row) for row in self._run(statement, **values).all()]
@@ -235,15 +242,19 @@ class SqlStore:
 
 
 def insert_events(connection: Connection, where: str, study: int, events: Events) -> None:
-    """Events and their words; a conflict is one of ours."""
-    rows = [st.event_values(study, event) for event in events]
-    words = [st.text_values(study, event) for event in events]
-    one = len(events) == 1  # an entry; many only where a whole study comes in
+    """Many events and their words; a conflict is one of ours."""
+    with conflicts(events[0], where):
+        connection.execute(st.NEW_EVENT, [st.event_values(study, event) for event in events])
+        connection.execute(st.NEW_TEXT, [st.text_values(study, event) for event in events])
+
+
+@contextmanager
+def conflicts(event: Event, where: str) -> Iterator[None]:
+    """Raise what an insert was refused for as one of ours."""
     try:
-        connection.execute(st.NEW_EVENT, rows[0] if one else rows)
-        connection.execute(st.NEW_TEXT, words[0] if one else words)
+        yield
     except IntegrityError as error:
-        raise _refused(error, events[0], where) from error
+        raise _refused(error, event, where) from error
     except SQLAlchemyError as error:
         raise translated(error, where) from error
 

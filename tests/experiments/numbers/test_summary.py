@@ -10,7 +10,7 @@ from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 from sidestep.experiments import results
 from sidestep.experiments.numbers.summary import estimate, summarise
-from sidestep.experiments.numbers.traces import Run, exponent
+from sidestep.experiments.numbers.traces import Run, exponent, log_slope
 from sidestep.experiments.spec import jobs_of
 from sidestep.policies.protected_linucb import ProtectedLinUCB
 
@@ -168,6 +168,16 @@ def test_the_exponent_of_an_exact_power_is_that_power():
     t = np.arange(1.0, 1001.0)
     assert exponent(t, 3.7 * t**0.75) == pytest.approx(0.75)
     assert exponent(t[9::10], t[9::10] ** 0.5) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("power", [-0.5, 0.0, 1.0, 1.6])
+def test_the_slope_of_a_power_law_is_its_log_slope(power):
+    sizes = np.array([3.0, 10.0, 50.0, 400.0])
+    assert log_slope(sizes, 7e-6 * sizes**power) == pytest.approx(power, abs=1e-12)
+
+
+def test_one_size_has_no_slope():
+    assert np.isnan(log_slope([5.0], [1.0]))
 
 
 def test_regret_that_is_not_positive_has_no_exponent():

@@ -16,7 +16,7 @@ from sidestep.core import theory
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem
 from sidestep.experiments.numbers.summary import Series, WorldSummary
-from sidestep.experiments.numbers.traces import NAN, Row
+from sidestep.experiments.numbers.traces import NAN, Row, log_slope
 
 FORMS = ("main", "appendix", "corrected")
 PLAYER = "protected-linucb"
@@ -153,9 +153,7 @@ class Pairs:
     def _over_horizons(self, series: Series) -> Series:
         points = self._largest(series.entry)
         x, y = (np.array([point[k] for point in points], dtype=float) for k in (0, 1))
-        fits = len(x) > 1 and bool((y > 0).all())
-        slope = float(np.polyfit(np.log(x), np.log(y), 1)[0]) if fits else NAN
-        return series._replace(rounds=x, mean=y, sd=np.zeros(len(x)), slope=slope)
+        return series._replace(rounds=x, mean=y, sd=np.zeros(len(x)), slope=log_slope(x, y))
 
     def laws(self) -> tuple[Line, ...]:
         """Both lower bounds over the horizon."""

@@ -4,6 +4,7 @@ Thinned traces are exact in cumulative regret; their phases and query indices ar
 rounds, each standing for the rounds since the one before.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,11 +73,15 @@ def read_run(folder: Path, job: Job) -> Run | None:
 def exponent(rounds: FloatArray, cumulative: FloatArray) -> float:
     """Slope of log regret against log round over the last half; NaN where regret is not positive."""
     late = rounds >= rounds[-1] / 2
-    x, y = rounds[late], cumulative[late]
-    if x.size < 2 or (y <= 0).any():
+    return log_slope(rounds[late], cumulative[late])
+
+
+def log_slope(x: Sequence[float] | FloatArray, y: Sequence[float] | FloatArray) -> float:
+    """The b of y = c x^b by least squares over log y; NaN for fewer than two x, or y not positive."""
+    if len(set(x)) < 2 or min(y) <= 0:
         return NAN
-    x, y = np.log(x) - np.log(x).mean(), np.log(y)
-    return float(x @ y / (x @ x))
+    from_middle = np.log(x) - np.log(x).mean()
+    return float(from_middle @ np.log(y) / (from_middle @ from_middle))
 
 
 def facts_of(run: Run, uniform: float | None) -> Row:
