@@ -153,6 +153,9 @@ class ProtectedLinUCB(CompiledPolicy):
     repairs the slips; `as_printed` is to the letter. The regret bound (Theorem 5.2) is for the ball.
     Over finitely many fixed arms optimism may lock in (Example 5.1): nothing is proved there.
 
+    surrogate "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
+              (ours: exact as the sets shrink; not where an arm is long and bad and shows what the others
+              do not: it may play that arm for ever, whose value does not fall with what is learned there)
     coreset   "certified" (a guarantee at every noise level, algorithm of ours), "printed", or without
               a phase: "adaptive" (best subset of every round; no proof), "all" (ball only: every
               vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed) and
