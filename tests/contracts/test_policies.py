@@ -71,12 +71,12 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "delta": 0.9,
         "informative": 5.0,
         "share": 1e-6,
-        "price": 0.01,
+        "kappa": 0.01,
     },
     "explore-then-commit": {"rounds": 50, "rho": 1.0},
     "uniform": {},
 }
-RARE = {"share", "price"}  # these bind only where no contender can tell
+RARE = {"share", "kappa"}  # these bind only where no contender can tell
 WATCHING = {"lock_in", "patience"}  # these where an arm is played again and again
 UNTOLD = {("protected-thompson", "delta"), ("directed-thompson", "delta")}  # where s is not told
 ENDS_IN_AN_ERROR = {"max_core_set_rounds": CoreSetError}

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from drills import (
+    OF_STUDY,
     STUDY,
-    Worker,
     fresh,
     hand_out,
     kill_clients,
@@ -23,6 +23,7 @@ from drills import (
     tell_two_values,
 )
 from reference import Client
+from workers import Worker
 
 from databases import server_user
 from sidestep.errors import AlreadyAnswered, StorageBusy, StorageError, StorageFull, StorageLost
@@ -39,6 +40,17 @@ def answers(store):
 
 
 # ---- SIGKILL
+
+
+def test_nothing_told_to_a_whole_study_is_lost_when_clients_are_killed(tmp_path):
+    tally = kill_clients(str(tmp_path / "study.db"), 20, kind=OF_STUDY)
+    assert tally.acknowledged >= 20
+    assert tally[2:] == (0, 0, 0, 0)
+
+
+def test_a_whole_study_has_one_answer_a_ticket_and_one_asker_a_ticket(tmp_path):
+    assert tell_two_values(str(tmp_path / "told.db"), 15, kind=OF_STUDY)[1:] == (0, 0, 0)
+    assert hand_out(str(tmp_path / "asked.db"), 40, kind=OF_STUDY) == (40, 0, 0)
 
 
 def test_nothing_acknowledged_is_lost_when_clients_are_killed(storage):
@@ -58,6 +70,13 @@ def test_clients_outlive_their_server_and_write_nothing_twice(own_postgres):
     tally = kill_server(own_postgres, 25, kills=2)
     assert tally.kills >= 1
     assert tally[1:] == (75, 0, 0, 0, 0)
+
+
+def test_a_whole_study_outlives_its_server_and_its_clients(own_postgres):
+    tally = kill_server(own_postgres, 10, kills=1, clients=2, kind=OF_STUDY)
+    assert tally[1:] == (20, 0, 0, 0, 0)
+    tally = kill_clients(own_postgres.new_database(), 20, kind=OF_STUDY)
+    assert tally[2:] == (0, 0, 0, 0)
 
 
 @pytest.mark.slow

@@ -183,7 +183,9 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
     """Refuse runs of one world and policy that were played with different settings."""
     found: dict[str, list[dict[str, Any]]] = {}
     for job in jobs:
-        setting = {name: value for name, value in job.items() if name not in ("run", "seed")}
+        setting = {
+            name: value for name, value in job.items() if name not in ("run", "seed", "rounds")
+        }
         setting["first seed"] = job["seed"] - job["run"]
         name = f"{job['experiment']}/{job['world_id']}/{job['policy_id']}"
         found.setdefault(name, []).append(setting)

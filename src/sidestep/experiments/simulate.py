@@ -27,6 +27,7 @@ from sidestep.environments.sources import (
 )
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
+from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled
 from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
 from sidestep.policies.dispatch import Choice, Draws
 from sidestep.policies.protocol import check_can_play, check_decision, check_plays, takes_pending
@@ -130,14 +131,18 @@ def simulate(
     """One run. The same seed gives the same trace; two policies meet the same arms and noise.
 
     every=100 keeps each hundredth round, and the last; cumulative regret counts them all. A policy of
-    this package runs compiled, another one step by step; `compiled` insists on one of the two. Solids
-    within tolerances are played step by step: scipy finds their best action.
+    this package runs compiled where that is worth it (tiers.py), another one step by step; `compiled`
+    insists on one of the two. Solids within tolerances are played step by step: scipy finds their best
+    action.
     """
     check_players(policy, instance)
     check_integer("horizon", horizon, low=1)
     check_integer("every", every, low=1)
-    programs = _needs_programs(policy, instance)
-    fast = isinstance(policy, CompiledPolicy) and not programs if compiled is None else compiled
+    fast = compiled
+    if compiled is None:
+        on_solid = isinstance(instance.actions, SOLIDS)
+        fast = can_compile(policy, instance)
+        fast = fast and is_worth_compiling(policy.knobs, horizon, on_solid=on_solid)
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
@@ -145,7 +150,7 @@ def simulate(
             raise InputError(
                 f"compiled=True needs a policy with kernels, got {type(policy).__name__}"
             )
-        if programs:
+        if _needs_programs(policy, instance):
             raise InputError("compiled=True needs arms where a tolerance is told, got a solid")
         _run_compiled(policy, instance, seed, horizon, every, record)
     else:
@@ -157,6 +162,11 @@ def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
     """Whether somebody solves a program every round: on a solid, within tolerances."""
     told = policy.problem.tolerance is not None or instance.problem.tolerance is not None
     return told and isinstance(instance.actions, SOLIDS)
+
+
+def can_compile(policy: Policy[Any], instance: Instance) -> bool:
+    """Whether there is a compiled loop for this policy on this world."""
+    return isinstance(policy, CompiledPolicy) and not _needs_programs(policy, instance)
 
 
 def _run_by_step(
@@ -235,6 +245,7 @@ def _run_compiled(
         if done == due:
             policy.review(state)
             kept.filled[:] = 0
+    mark_compiled(policy.knobs, on_solid=on_ball)
     if isinstance(actions, Arms) and actions.rows is not None:
         listed = record.arm >= 0
         record.arm[listed] = np.asarray(actions.rows)[record.arm[listed]]
@@ -277,7 +288,8 @@ def simulate_many(
     `map`: threads, processes, a cluster; the traces are the same on each.
     """
     check_integer("runs", runs, low=1)
-    jobs = [_Job(policy, instance_maker, horizon, seed + run, every) for run in range(runs)]
+    rounds = horizon * runs
+    jobs = [_Job(policy, instance_maker, horizon, seed + run, every, rounds) for run in range(runs)]
     return list((executor.map if executor else map)(_run_job, jobs))
 
 
@@ -287,9 +299,11 @@ class _Job(NamedTuple):
     horizon: int
     seed: int
     every: int
+    rounds: int  # of all runs
 
 
 def _run_job(job: _Job) -> Trace:
     world = job.instance_maker
     instance = world if isinstance(world, Instance) else world(job.seed)
-    return simulate(job.policy, instance, job.horizon, job.seed, job.every)
+    fast = are_many(job.rounds) and can_compile(job.policy, instance)
+    return simulate(job.policy, instance, job.horizon, job.seed, job.every, compiled=fast)

@@ -19,6 +19,7 @@ from sidestep.studies.cards import change_text
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 from sidestep.studies.words import (
+    command,
     counted,
     digits_of,
     digits_of_loss,
@@ -58,7 +59,7 @@ def _nothing_yet(plan: Plan, name: str, best: Best) -> Card:
         "There is nothing to recommend: no results yet. A first recommendation needs about "
         f"{best.needed}."
     )
-    ask = Command(f"sidestep study ask {name}")
+    ask = Command(command("ask", name))
     return Card(
         kind="best",
         title="If you stopped today",
@@ -153,7 +154,7 @@ def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
         content.append(enough_text(plan, best))
     for narrowing in best.unsettled[:1]:
         content.append(unsettled_text(plan, best, narrowing))
-        content.append(Command(f"sidestep study ask {name} --confirm '{narrowing.outcome}'"))
+        content.append(Command(command("ask", name, "--confirm", narrowing.outcome)))
     open_names = [each for each, effect in best.effects.items() if effect.verdict == OPEN]
     if open_names and not best.unsettled:
         content.append(Prose(f"{listed(open_names)}.", lead="Not settled:"))

@@ -12,6 +12,7 @@ from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.recording import Written
 from sidestep.studies.request import CONFIRM
 from sidestep.studies.words import (
+    command,
     counted,
     digits_of,
     digits_of_loss,
@@ -188,12 +189,11 @@ def fence_text(plan: Plan) -> str:
 
 
 def _then(plan: Plan, name: str, question: Question) -> Command:
-    values = " ".join(f"{each}=VALUE" for each in question.panel)
-    values = values if len(question.panel) > 1 else "VALUE"
-    factor = plan.factors[0].name
+    values = [f"{each}=VALUE" for each in question.panel] if len(question.panel) > 1 else ["VALUE"]
+    example = f"{plan.factors[0].name}=..."
     return Command(
-        f"sidestep study tell {name} {question.id} {values}",
-        f"(--given {factor}=... if something else was {plan.words.done})",
+        command("tell", name, question.id, *values),
+        f"(--given {example} if something else was {plan.words.done})",
     )
 
 
