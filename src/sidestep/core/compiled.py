@@ -60,7 +60,7 @@ def compiled(function: Function) -> Function:
     settings.CACHE_DIR = cache_folder()  # read once, while the function is decorated
     try:
         options = KERNELS[function]
-        return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)
     finally:
         settings.CACHE_DIR = before
 
@@ -71,7 +71,7 @@ def _numba() -> Any:
     import numba  # noqa: PLC0415  (an extra, and half a second to import)
     from numba.core import event  # noqa: PLC0415
 
-    class Announcer(event.Listener):  # type: ignore[misc, no-any-unimported]
+    class Announcer(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
             _announce(event.data["dispatcher"].py_func, event.data["args"])
 
