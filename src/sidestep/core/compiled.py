@@ -52,15 +52,19 @@ def step(function: Function) -> Function:
 @cache
 def compiled(function: Function) -> Function:
     """The kernel compiled whole, with all that it calls, and cached on disk."""
-    numba = _numba()
     _teach()
     _ENTRIES.add(function)
+    return compile_alone(function, KERNELS[function])
+
+
+def compile_alone(function: Function, options: Options) -> Function:
+    """One function compiled with these options, and cached on disk."""
+    numba = _numba()
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = cache_folder()  # read once, while the function is decorated
     try:
-        options = KERNELS[function]
-        return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)
+        return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)  # type: ignore[no-any-return]
     finally:
         settings.CACHE_DIR = before
 
