@@ -68,7 +68,7 @@ def main() -> None:
 
 def killed_clients(board: Board, places: Places, counts: Counts) -> None:
     for where, place in places.both():
-        tally = drills.kill_clients(place(), counts.acknowledged, clients=3)
+        tally = drills.kill_clients(place(), counts.acknowledged, clients=3, life=counts.life)
         board.put(
             "acknowledged tells lost under SIGKILL of the client",
             where,

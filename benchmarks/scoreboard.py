@@ -12,6 +12,7 @@ class Counts(NamedTuple):
     """How much of everything."""
 
     acknowledged: int
+    life: float  # seconds, at most, until a client is killed
     pairs_under_server_kills: int
     server_kills: int
     tickets: int
@@ -24,8 +25,8 @@ class Counts(NamedTuple):
     peer_rounds: int
 
 
-SHORT = Counts(150, 100, 4, 100, 100, 100, 3, 20, 10_000, 40, 200)
-LONG = Counts(3000, 1000, 20, 1000, 1000, 400, 5, 60, 100_000, 80, 1000)
+SHORT = Counts(150, 0.4, 100, 4, 100, 100, 100, 3, 20, 10_000, 40, 200)
+LONG = Counts(3000, 3.0, 1000, 20, 1000, 1000, 400, 5, 60, 100_000, 80, 1000)
 
 
 class Places:

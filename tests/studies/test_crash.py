@@ -61,7 +61,7 @@ def test_nothing_acknowledged_is_lost_when_clients_are_killed(storage):
 
 @pytest.mark.slow
 def test_nothing_of_3000_acknowledged_is_lost_when_clients_are_killed(storage):
-    tally = kill_clients(storage, 3000, clients=3, seed=1)
+    tally = kill_clients(storage, 3000, clients=3, life=3.0, seed=1)
     assert tally.acknowledged >= 3000
     assert tally[2:] == (0, 0, 0, 0)
 
