@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sidestep.policies.recommend import Recommendation, intervals, recommend
     from sidestep.policies.round_robin import RoundRobinLinUCB
     from sidestep.policies.uniform import Uniform
+    from sidestep.service.client import Client
     from sidestep.studies.factors import Factor
     from sidestep.studies.outcomes import Outcome
     from sidestep.studies.study import Study
@@ -39,6 +40,7 @@ __all__ = [
     "TARGET",
     "Arms",
     "Box",
+    "Client",
     "Decision",
     "DirectedThompson",
     "Ellipsoid",
@@ -104,6 +106,7 @@ _HOME = {
     "ProtectedThompson": "policies.protected_thompson",
     "RoundRobinLinUCB": "policies.round_robin",
     "Uniform": "policies.uniform",
+    "Client": "service.client",
     "Factor": "studies.factors",
     "Outcome": "studies.outcomes",
     "Study": "studies.study",

@@ -19,6 +19,8 @@ SidestepError                 everything that we raise on purpose
 |   |-- StorageLost           gone in the middle: trying again with the same key is safe
 |   |-- SchemaError           written by a newer version, or by another program
 |   `-- RecordError           the chain of the record does not hold; names the event
+|-- ServiceError              a service cannot be reached, or does not answer as it should
+|   `-- AccessError           it does not let you
 |-- CoreSetError              CORE-SET reached its cap; says why it cannot end
 |-- ResultsError              results cannot be written
 |-- FailedRunsError           some runs of a sweep broke off; the others are kept
@@ -104,6 +106,14 @@ class SchemaError(StorageError):
 
 class RecordError(StorageError):
     """The chain of a record does not hold."""
+
+
+class ServiceError(SidestepError):
+    """A service cannot be reached or does not answer as it should; trying again is safe."""
+
+
+class AccessError(ServiceError):
+    """A service does not let this caller do this."""
 
 
 class CoreSetError(SidestepError):

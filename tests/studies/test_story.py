@@ -1,8 +1,8 @@
 """How a recommendation came about: what was believed of it after every result."""
 
 import pytest
-from clinic import clinic, play
 
+from clinic import clinic, play
 from sidestep.studies.memory import MemoryStore
 from sidestep.studies.story import story
 

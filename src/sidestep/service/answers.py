@@ -129,6 +129,17 @@ class EventOut(Open):
     hash: Hash
 
 
+class VerdictOut(Open):
+    """Whether the record is whole, and what was found where it is not."""
+
+    study: str
+    holds: bool
+    events: int
+    hash: Hash
+    flaws: list[JsonObject]
+    card: CardOut
+
+
 class HistoryOut(Open):
     """One page of the record, oldest first; `next` goes on."""
 

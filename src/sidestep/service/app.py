@@ -18,6 +18,7 @@ from sidestep.service.auth import Door
 from sidestep.service.bodies import NOT_JSON, BodyLimit
 from sidestep.service.desk import Desk
 from sidestep.service.importing import imports
+from sidestep.service.kinds import KINDS, Kind, kind_of
 from sidestep.service.metrics import Metrics
 from sidestep.service.pages.answering import answering
 from sidestep.service.pages.errors import files, is_for_people, problem_page
@@ -28,16 +29,7 @@ from sidestep.service.pages.record import record_pages
 from sidestep.service.pages.studies import list_pages
 from sidestep.service.pages.study import study_pages
 from sidestep.service.passwords import Guard
-from sidestep.service.problems import (
-    KINDS,
-    MALFORMED,
-    HttpProblem,
-    Kind,
-    kind_of,
-    places,
-    plain_kind,
-    problem,
-)
+from sidestep.service.problems import MALFORMED, HttpProblem, places, plain_kind, problem
 from sidestep.service.routes import api
 from sidestep.service.settings import Settings
 from sidestep.service.streams import Listeners, streams

@@ -18,7 +18,7 @@ from sidestep.studies.advice import Best, Explanation
 from sidestep.studies.book import Question
 from sidestep.studies.card import Card
 from sidestep.studies.events import canonical
-from sidestep.studies.factors import Setting
+from sidestep.studies.factors import Setting, Value
 from sidestep.studies.groups import Groups
 from sidestep.studies.plan import Plan
 from sidestep.studies.sql import SqlStore
@@ -82,6 +82,11 @@ class OpenStudy:
         """The questions that wait, the oldest first."""
         return self.read(lambda study: study.questions())
 
+    def table(self) -> list[list[Value]] | None:
+        """The rows of its candidates, where they came as a table."""
+        candidates = self.plan.candidates
+        return candidates.to_rows() if candidates.kind == "table" else None
+
     def best(self, *, rounds: bool = False, context: Context = None) -> Best:
         """What it would stand by today."""
         return self.worked_out(*_best(rounds=rounds, context=context))
@@ -101,9 +106,9 @@ class OpenStudy:
         before = [best for seq, best in self._bests if seq < entry]
         return before[-1] if before else None, after if head >= entry else None
 
-    def explain(self, *, context: Context = None) -> Explanation:
+    def explain(self, *, top: int = 8, context: Context = None) -> Explanation:
         """Every candidate."""
-        return self.worked_out(*_explain(context))
+        return self.worked_out(*_explain(context, top))
 
     def explain_within(self, patience: float | None, context: Context) -> Explanation | None:
         """The same; None where that takes longer than the caller would wait."""
@@ -151,8 +156,9 @@ def _best(*, rounds: bool = False, context: Context = None) -> tuple[str, Callab
     return what, lambda study: study.best(rounds=rounds, context=context)
 
 
-def _explain(context: Context = None) -> tuple[str, Callable[[Study], Explanation]]:
-    return f"explain {canonical(context)}", lambda study: study.explain(context=context)
+def _explain(context: Context = None, top: int = 8) -> tuple[str, Callable[[Study], Explanation]]:
+    what = f"explain {top} {canonical(context)}"
+    return what, lambda study: study.explain(top=top, context=context)
 
 
 def _failed(known: _Known) -> bool:

@@ -1,15 +1,17 @@
 """/v1, for programs: every handler reads the request, calls one verb, and writes its card."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from sidestep.errors import InputError
 from sidestep.service import answers as out
 from sidestep.service import listing
 from sidestep.service.auth import Caller, Needs, NeedsEverywhere, Visit, known_caller
-from sidestep.service.bodies import StrictRoute
+from sidestep.service.bodies import StrictRoute, strict_json
 from sidestep.service.problems import MEDIA_TYPE
 from sidestep.service.replies import (
     card_reply,
@@ -49,6 +51,7 @@ Key = Annotated[
 Number = Annotated[int, Path(alias="id", ge=1, le=2**53)]
 Limit = Annotated[int, Query(ge=1, le=PAGE)]
 Flag = Annotated[bool, Query()]
+Context = Annotated[str | None, Query(max_length=2000, description="A JSON object.")]
 Readers = Annotated[Visit, Depends(Needs(READ))]
 Askers = Annotated[Visit, Depends(Needs(ASK))]
 Tellers = Annotated[Visit, Depends(Needs(TELL))]
@@ -56,6 +59,14 @@ Correctors = Annotated[Visit, Depends(Needs(CORRECT))]
 Admins = Annotated[Visit, Depends(Needs(ADMIN))]
 Anybody = Annotated[Caller, Depends(known_caller)]
 Owner = Annotated[Caller, Depends(NeedsEverywhere(ADMIN))]
+
+
+def context_of(text: str | None) -> dict[str, Any] | None:
+    """A context that came in an address."""
+    found = None if text is None else strict_json(text.encode())
+    if found is not None and not isinstance(found, dict):
+        raise InputError("context must be a JSON object, got something else")
+    return found
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -102,9 +113,12 @@ def create(request: Request, new: NewStudy, caller: Owner, key: Key = None) -> R
 
 
 @api.get("/studies/{name}", responses=shown(out.StudyOut), summary="Where a study stands")
-def show(request: Request, visit: Readers) -> Response:
-    """How it was set up, which questions are open, what was measured."""
-    return tagged(request, card_reply(request, visit.study.show()))
+def show(request: Request, visit: Readers, *, candidates: Flag = False) -> Response:
+    """How it was set up, which questions are open, what was measured; its candidates where asked for."""
+    card = visit.study.show()
+    if candidates:
+        card = replace(card, data={**card.data, "candidates": visit.study.table()})
+    return tagged(request, card_reply(request, card))
 
 
 @api.post("/studies/{name}/tickets", responses=shown(out.TicketOut), summary="Ask")
@@ -170,21 +184,44 @@ def close(request: Request, end: Closing, visit: Admins, key: Key = None) -> Res
 
 
 @api.get("/studies/{name}/best", responses=shown(out.BestOut), summary="What is best today")
-def best(request: Request, visit: Readers, *, rounds: Flag = False) -> Response:
+def best(
+    request: Request, visit: Readers, *, rounds: Flag = False, context: Context = None
+) -> Response:
     """What the study would stand by, whether that is enough, and what is not settled."""
     tag = tag_of(request, visit.study.head())
     if same := not_modified(request, tag):
         return same
-    return with_tag(card_reply(request, visit.study.best(rounds=rounds).card), tag)
+    found = visit.study.best(rounds=rounds, context=context_of(context))
+    return with_tag(card_reply(request, found.card), tag)
 
 
 @api.get("/studies/{name}/explain", responses=shown(out.ExplanationOut), summary="Every candidate")
-def explain(request: Request, visit: Readers) -> Response:
+def explain(
+    request: Request,
+    visit: Readers,
+    *,
+    top: Annotated[int, Query(ge=1, le=PAGE)] = 8,
+    context: Context = None,
+) -> Response:
     """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
     tag = tag_of(request, visit.study.head())
     if same := not_modified(request, tag):
         return same
-    return with_tag(card_reply(request, visit.study.explain().card), tag)
+    found = visit.study.explain(top=top, context=context_of(context))
+    return with_tag(card_reply(request, found.card), tag)
+
+
+@api.get("/studies/{name}/verify", responses=shown(out.VerdictOut), summary="Is it whole?")
+def verify(
+    request: Request,
+    visit: Readers,
+    *,
+    asks: Flag = False,
+    known: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
+) -> Response:
+    """Whether the chain of the record holds; `asks`: whether every question would be put again."""
+    card = visit.study.think(lambda study: study.verify(asks=asks, known=known))
+    return card_reply(request, card)
 
 
 @api.get("/studies/{name}/history", responses=shown(out.HistoryOut), summary="The record")

@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from sidestep.service.auth import Caller, NeedsEverywhere
-from sidestep.service.problems import Kind, problem
+from sidestep.service.kinds import Kind
+from sidestep.service.problems import problem
 from sidestep.service.replies import json_reply
 from sidestep.service.routes import problems
 from sidestep.studies.roles import ADMIN

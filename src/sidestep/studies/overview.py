@@ -33,6 +33,7 @@ def show_card(plan: Plan, head: Head, book: Book) -> Card:
             "counts": dict(book.counts),
             "open": [question.to_json() for question in open_questions],
             "entries": head.seq,
+            "hash": head.hash,
             "updated": written(head.updated),
             "config": head.config,
         },

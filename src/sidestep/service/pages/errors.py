@@ -4,8 +4,8 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
+from sidestep.service.kinds import Kind
 from sidestep.service.pages.shell import file, go, names_of_files, page
-from sidestep.service.problems import Kind
 
 PROGRAMS = ("/v1/", "/health", "/ready", "/metrics")
 FOREVER = "public, max-age=31536000, immutable"

@@ -5,12 +5,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
+from sidestep.service.kinds import Kind
 from sidestep.service.pages.forms import Posted
 from sidestep.service.pages.receipts import receipt_view
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.telling import Telling, asked_question, tell
 from sidestep.service.pages.views import day_text, question_view
-from sidestep.service.problems import HttpProblem, Kind
+from sidestep.service.problems import HttpProblem
 from sidestep.studies.events import utc_now
 from sidestep.studies.grants import Link
 

@@ -7,11 +7,11 @@ from fastapi import Request, Response
 from sidestep.errors import NotFoundError, SidestepError
 from sidestep.service.auth import Visit
 from sidestep.service.desk import OpenStudy
+from sidestep.service.kinds import kind_of
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.study_view import common
-from sidestep.service.problems import kind_of
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
 from sidestep.studies.words import plain

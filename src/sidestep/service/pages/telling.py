@@ -7,11 +7,11 @@ from fastapi import Request, Response
 from sidestep.errors import AlreadyAnswered, InputError, SidestepError, StorageError
 from sidestep.service.auth import Visit
 from sidestep.service.desk import OpenStudy
+from sidestep.service.kinds import kind_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.not_saved import really_done
 from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
-from sidestep.service.problems import kind_of
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.recording import check_asked
 from sidestep.studies.values import read_number
