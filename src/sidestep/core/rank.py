@@ -137,8 +137,8 @@ def closest_of_rank(centre: FloatArray, precision: FloatArray, rank: int) -> Flo
     for _ in range(PASSES):
         shares = _shares(basis, precision, pulled)
         squares = (shares[:, :, None] * shares[:, None, :]).reshape(L, rank * rank)
-        system = (squares.T @ precision.reshape(L, d * d)).reshape(rank, rank, d, d)
-        system = system.transpose(0, 2, 1, 3).reshape(rank * d, rank * d)
+        blocks = (squares.T @ precision.reshape(L, d * d)).reshape(rank, rank, d, d)
+        system = blocks.transpose(0, 2, 1, 3).reshape(rank * d, rank * d)
         system[np.diag_indices_from(system)] += 1e-9 * np.trace(system) / (rank * d)
         right = (shares.T @ pulled).ravel()
         basis = np.linalg.qr(np.linalg.solve(system, right).reshape(rank, d).T)[0].T

@@ -103,7 +103,7 @@ def odds_of(problem: Problem, belief: Belief) -> FloatArray:
         seen = spectrum_of(problem, belief.posterior, belief.variance, CERTAIN)
         least, most = max(seen.separated, 1), max(seen.separated + seen.undecided, 1)
         kept = np.clip(np.arange(len(odds)), least, most)
-        odds = np.bincount(kept, odds, minlength=len(odds))
+        return np.bincount(kept, odds, minlength=len(odds)).astype(float)
     return odds
 
 

@@ -11,16 +11,17 @@ where there is nothing of the kind, the leading contender is named and `assured`
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.aims import within
-from sidestep.core.arrays import FloatArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.problem import Query, checked_query
 from sidestep.core.rank import Spectrum
-from sidestep.core.solids import farthest
+from sidestep.core.solids import Solid, farthest
 from sidestep.core.tolerances import Limits
 from sidestep.errors import InputError
 from sidestep.policies.base import CompiledPolicy, State
@@ -36,6 +37,8 @@ from sidestep.policies.belief import (
 from sidestep.policies.draws import CHAINS, KEPT, Sample, draw_of_ranks, draw_vectors
 
 __all__ = ["Interval", "Loss", "Recommendation", "Rival", "intervals", "recommend"]
+
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 WIDER_VALUES = 1.2  # intervals of values: the odds of a rank are themselves estimated
 NEAR = (
@@ -95,20 +98,35 @@ class _Outlook(NamedTuple):
     level: float
 
 
+class _Found(NamedTuple):
+    """The action that is stood by, and what the draws say of it."""
+
+    action: FloatArray  # (d,)
+    arm: int | None
+    best: FloatArray  # the largest value in every draw; (n,)
+    probability: float
+    rivals: tuple[Rival, ...] = ()
+    assured: bool | None = None
+
+
 def recommend(
     policy: CompiledPolicy, state: State, actions: Actions, level: float = 0.95
 ) -> Recommendation:
     """The action that the evidence stands by, and how firmly. The same state gives the same answer."""
     outlook = _outlook(policy, state, level)
     actions = policy.admitted(actions)
-    judge = _among_arms if isinstance(actions, Arms) else _on_solid
-    action, arm, best, likely, rivals, assured = judge(outlook, actions)
-    worth, effects = _intervals(outlook, action)
-    given_up = np.maximum(best - _values(outlook, action[None])[:, 0], 0.0)
-    loss = Loss(float(given_up.mean()), float(np.quantile(given_up, level)))
-    seen = policy.spectrum(state)
-    said = _verdicts(outlook.limits, effects)
-    return Recommendation(action, arm, worth, effects, likely, rivals, seen, loss, said, assured)
+    found = (
+        _among_arms(outlook, actions) if isinstance(actions, Arms) else _on_solid(outlook, actions)
+    )
+    worth, effects = _intervals(outlook, found.action)
+    given_up = np.maximum(found.best - _values(outlook, found.action[None])[:, 0], 0.0)
+    return Recommendation(
+        *(found.action, found.arm, worth, effects, found.probability, found.rivals),
+        spectrum=policy.spectrum(state),
+        loss=Loss(float(given_up.mean()), float(np.quantile(given_up, level))),
+        verdicts=_verdicts(outlook.limits, effects),
+        assured=found.assured,
+    )
 
 
 def intervals(
@@ -138,9 +156,7 @@ def _values(outlook: _Outlook, actions: FloatArray) -> FloatArray:
     return within(outlook.sample.vectors, actions, outlook.limits)
 
 
-def _among_arms(
-    outlook: _Outlook, arms: Arms
-) -> tuple[FloatArray, int, FloatArray, float, tuple[Rival, ...], bool | None]:
+def _among_arms(outlook: _Outlook, arms: Arms) -> _Found:
     vectors = np.asarray(arms.vectors)
     mean, best, winner = _contest(outlook, vectors)
     row, assured = int(np.argmax(mean)), None
@@ -152,10 +168,10 @@ def _among_arms(
     won = _values(outlook, action[None])[:, 0] >= best - TIE * outlook.norm_bound * arms.longest
     wins = np.bincount(winner[~won], minlength=len(arms)) / len(won)
     rivals = _rivals(outlook, arms, action, wins)
-    return action, arms.row(row), best, float(won.mean()), rivals, assured
+    return _Found(action, arms.row(row), best, float(won.mean()), rivals, assured)
 
 
-def _contest(outlook: _Outlook, vectors: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _contest(outlook: _Outlook, vectors: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     """Mean value of every arm (K,), and of every draw the best value and its arm (n,), (n,)."""
     sample, n = outlook.sample, len(outlook.sample.rests)
     total, best, winner = np.zeros(len(vectors)), np.empty(n), np.empty(n, dtype=np.int64)
@@ -170,19 +186,17 @@ def _contest(outlook: _Outlook, vectors: FloatArray) -> tuple[FloatArray, FloatA
     return total / n, best, winner
 
 
-def _on_solid(
-    outlook: _Outlook, solid: Actions
-) -> tuple[FloatArray, None, FloatArray, float, tuple[Rival, ...], None]:
-    if isinstance(solid, Arms) or outlook.limits is not None:
+def _on_solid(outlook: _Outlook, solid: Solid) -> _Found:
+    if outlook.limits is not None:
         raise InputError("recommend within tolerances needs arms, got a solid")
     rests, body = outlook.sample.rests, solid.body
     mean = rests.mean(axis=0)
     action = farthest(body, mean if mean.any() else np.ones(solid.dim))
     best = np.array([farthest(body, rest) @ rest if rest.any() else 0.0 for rest in rests])
-    return action, None, best, float((rests @ action >= NEAR * best).mean()), (), None
+    return _Found(action, None, best, float((rests @ action >= NEAR * best).mean()))
 
 
-def _assured(outlook: _Outlook, vectors: FloatArray) -> FloatArray:
+def _assured(outlook: _Outlook, vectors: FloatArray) -> BoolArray:
     """Which arms are within every tolerance at the level: each outcome alone, and all jointly."""
     limits, belief = outlook.limits, outlook.belief
     assert limits is not None
@@ -190,7 +204,7 @@ def _assured(outlook: _Outlook, vectors: FloatArray) -> FloatArray:
     half = quantile(belief, outlook.level) * effects.spread[1:]
     inside = effects.estimate[1:] + half <= limits.high[:, None]
     inside &= effects.estimate[1:] - half >= limits.low[:, None]
-    return inside.all(axis=0) & (within_odds(belief, limits, effects) >= outlook.level)
+    return np.asarray(inside.all(axis=0)) & (within_odds(belief, limits, effects) >= outlook.level)
 
 
 def _verdicts(limits: Limits | None, effects: tuple[Interval, ...]) -> tuple[str, ...]:
