@@ -131,7 +131,7 @@ def first_order_values(
 
 @kernel
 def _thales(upper: float, across: float) -> float:
-    """Largest <a, Proj_perp theta_0> over all subspaces; <a, theta_0> <= upper, |a| |theta_0| <= across."""
+    """Largest <a, Proj_perp theta_0> over all subspaces; <a, theta_0> <= upper, across = |a||theta_0|."""
     return min(0.5 * (upper + across), across)
 
 
