@@ -122,7 +122,7 @@ def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, w
     """In the louder contract worlds the paper's constants never leave CORE-SET."""
     instance = QUIET[world]()
     policy = getattr(ss.ProtectedLinUCB, preset)(instance.problem)
-    fast = ss.simulate(policy, instance, 80, seed=9)
+    fast = ss.simulate(policy, instance, 80, seed=9, compiled=True)
     slow = ss.simulate(policy, instance, 80, seed=9, compiled=False)
     assert (fast.phase == "play").sum() >= 40
     assert (fast.index == slow.index).all()

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from sidestep.errors import (
     StorageError,
     StorageFull,
 )
+from sidestep.studies.copies import backup
 from sidestep.studies.events import GENESIS, Entry, utc_now
 from sidestep.studies.record import verify
 from sidestep.studies.sql import SqlStore
@@ -257,6 +259,18 @@ def test_a_read_only_file_can_be_read_and_says_that_it_is_read_only(shared_folde
     assert "is read-only for this user; nothing was saved" in said
 
 
+def test_a_read_only_backup_can_be_read_where_it_lies(shared_folder):
+    with closing(SqlStore.open(shared_folder / "study.db")) as store:
+        store.create("pilot", {}, actor="ada", body={})
+        backup(store, shared_folder / "copy.db")
+    (shared_folder / "copy.db").chmod(0o444)
+    command = [sys.executable, "-c", AS_NOBODY, str(shared_folder / "copy.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "1"
+    assert "is read-only for this user" in done.stdout
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -309,6 +323,7 @@ class Blocked:
             raise ImportError(f"{name} is not here")
 sys.meta_path.insert(0, Blocked())
 from sidestep.studies.store import open_store
+from sidestep.studies.copies import backup
 from sidestep.studies.events import GENESIS, Entry, utc_now
 from sidestep.studies.record import verify
 from sidestep.studies.exchange import export_study

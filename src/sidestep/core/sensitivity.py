@@ -131,7 +131,7 @@ def first_order_values(
 
 @kernel
 def _thales(upper: float, across: float) -> float:
-    """Largest <a, Proj_perp theta_0> over all subspaces; <a, theta_0> <= upper, across = |a||theta_0|."""
+    """Largest <a, Proj_perp theta_0> over all subspaces, from <a, theta_0> and |a| |theta_0|, at most."""
     return min(0.5 * (upper + across), across)
 
 

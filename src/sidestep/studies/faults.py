@@ -43,6 +43,11 @@ def is_busy(error: BaseException) -> bool:
     return code_of(error).startswith(BUSY)
 
 
+def is_read_only(error: BaseException) -> bool:
+    """Whether this user may only read."""
+    return code_of(error).startswith(READ_ONLY)
+
+
 def is_away(error: BaseException) -> bool:
     """Whether the server went away, or is not there yet."""
     if not isinstance(error, DBAPIError):
