@@ -67,7 +67,8 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "patience": 2,
     },
     "oful": {"rho": 1.0, "delta": 0.5, "radius": "printed"},
-    "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9},
+    "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9, "query": "widest"},
+    "information-directed": {"rho": 1.0, "memory": 20.0, "delta": 0.9},
     "directed-thompson": {
         "rho": 1.0,
         "memory": 20.0,
@@ -81,7 +82,9 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
 }
 RARE = {"share", "kappa"}  # these bind only where no contender can tell
 WATCHING = {"lock_in", "patience"}  # these where an arm is played again and again
-UNTOLD = {("protected-thompson", "delta"), ("directed-thompson", "delta")}  # where s is not told
+UNTOLD = {
+    (name, "delta") for name in ("protected-thompson", "directed-thompson", "information-directed")
+}  # where s is not told
 ENDS_IN_AN_ERROR = {"max_core_set_rounds": CoreSetError}
 
 QUIET = {
