@@ -31,6 +31,7 @@ from sidestep.core.checks import (
     check_positive,
     check_probability,
 )
+from sidestep.core.coreset import after_check
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 
@@ -211,7 +212,7 @@ def _certified_sweeps(d: int, L: int, k: int, R: float, eigenvalue: float, delta
     while math.sqrt(eigenvalue) < (FACTOR + 1) * _error_bound(
         d, L, k, R / math.sqrt(at), delta / (number * (number + 1))
     ):
-        at, number = (11 * at + 9) // 10, number + 1
+        at, number = after_check(at), number + 1
         if at > ENDLESS:
             return math.inf
     return float(at)
