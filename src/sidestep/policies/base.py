@@ -313,6 +313,19 @@ def check_equal_costs(problem: Problem, policy: str) -> None:
         )
 
 
+def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
+    """Refuse an aim that a policy would not follow: never play another game than was asked for."""
+    if problem.tolerance is not None and not follows_tolerances:
+        raise InputError(
+            "this policy plays the projected reward and must be told no tolerance, got one "
+            "(DirectedThompson and ProtectedThompson play within tolerances)"
+        )
+    if problem.intercept:
+        raise InputError(
+            "intercept must be False for a policy, since none learns the level of an outcome, got True"
+        )
+
+
 def confidence_for(
     problem: Problem,
     *,
@@ -321,11 +334,13 @@ def confidence_for(
     radius: str = "logdet",
     needs_noise: bool = True,
     memory: float | None = None,
+    follows_tolerances: bool = False,
 ) -> Confidence:
     """How the sets are drawn, from knobs that are checked here; delta is for one vector.
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
+    _check_aim(problem, follows_tolerances=follows_tolerances)
     noise = problem.noise if needs_noise else problem.known_noise
     check_scale("rho", rho)
     check_probability("delta", delta)

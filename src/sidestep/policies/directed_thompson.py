@@ -42,6 +42,9 @@ from sidestep.policies.sampling import (
     review_rank,
     rounds_until_rank_review,
 )
+from sidestep.policies.within import WithinKnobs
+
+HALF_DRAW = 0.5  # share of the spread that is drawn within tolerances
 
 
 class DirectedKnobs(NamedTuple):
@@ -171,6 +174,9 @@ register(DirectedKnobs, _on_arms, _on_ball)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that asks what separates two draws, and pays where no contender can tell.
 
+    Within tolerances, where the problem tells some, it plays as within.py says, with half draws; nothing
+    is bought there.
+
     rho, memory, delta   as in ProtectedThompson
     informative   another action must show 1 / informative times what the contenders show (eta)
     share         and they less than this share of the contested variance
@@ -185,7 +191,7 @@ class DirectedThompson(CompiledPolicy):
     informative: float = 0.1
     share: float = 0.05
     kappa: float = 2.0
-    knobs: DirectedKnobs = field(init=False, repr=False, compare=False)
+    knobs: DirectedKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
 
@@ -194,7 +200,10 @@ class DirectedThompson(CompiledPolicy):
             check_positive(knob, getattr(self, knob))
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         rule = (float(self.informative), float(self.share), float(self.kappa))
-        object.__setattr__(self, "knobs", DirectedKnobs(*common, *rule))
+        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule)
+        if self.problem.limits is not None:
+            knobs = WithinKnobs(*common, self.problem.limits, HALF_DRAW)
+        object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """Two posterior draws, and what decides about a dear action."""

@@ -37,6 +37,7 @@ from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
+from sidestep.errors import InputError
 from sidestep.policies.base import EXPLORE, PLAY, CompiledPolicy, State
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.sampling import (
@@ -204,6 +205,11 @@ class InformationDirected(CompiledPolicy):
     plays_solids = True
 
     def __post_init__(self) -> None:
+        if self.problem.tolerance is not None:
+            raise InputError(
+                "InformationDirected plays the projected reward and must be told no tolerance, got one "
+                "(DirectedThompson and ProtectedThompson play within tolerances)"
+            )
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         object.__setattr__(self, "knobs", InformationKnobs(*common))
 

@@ -44,6 +44,9 @@ from sidestep.policies.sampling import (
     review_rank,
     rounds_until_rank_review,
 )
+from sidestep.policies.within import WithinKnobs
+
+FULL_DRAW = 1.0  # share of the spread that is drawn within tolerances
 
 
 class ThompsonKnobs(NamedTuple):
@@ -105,6 +108,8 @@ register(ThompsonKnobs, _on_arms, _on_ball)
 class ProtectedThompson(CompiledPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
+    Within tolerances, where the problem tells some, it plays as within.py says, with full draws.
+
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta    at which the rank is decided, where a resolution is told instead of it
@@ -116,14 +121,16 @@ class ProtectedThompson(CompiledPolicy):
     memory: float | None = None
     delta: float = 0.05
     query: str = "directed"
-    knobs: ThompsonKnobs = field(init=False, repr=False, compare=False)
+    knobs: ThompsonKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
 
     def __post_init__(self) -> None:
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         check_choice("query", self.query, ("directed", "widest"))
-        knobs = ThompsonKnobs(*common, is_directed=self.query == "directed")
+        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, self.query == "directed")
+        if self.problem.limits is not None:
+            knobs = WithinKnobs(*common, self.problem.limits, FULL_DRAW)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:

@@ -58,11 +58,15 @@ def common_knobs(
 ) -> CommonKnobs:
     """The knobs that they have in common, checked here."""
     check_probability("delta", delta)
-    if problem.subspace_dim is None:
+    within = problem.tolerance is not None
+    if problem.subspace_dim is None and not within:
         resolution_of(problem)
     prior = prior_of(problem, rho)
-    confidence = confidence_for(problem, rho=1.0, delta=0.05, needs_noise=False, memory=memory)
-    rank = -1 if problem.subspace_dim is None else problem.subspace_dim
+    confidence = confidence_for(
+        problem, rho=1.0, delta=0.05, needs_noise=False, memory=memory, follows_tolerances=True
+    )
+    rank = problem.n_protected if within else -1  # within tolerances no rank is needed
+    rank = rank if problem.subspace_dim is None else problem.subspace_dim
     confidence = confidence._replace(rho=prior.rho)
     return CommonKnobs(COVARIANCE, confidence, prior, rank, relative_costs(problem))
 

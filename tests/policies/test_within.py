@@ -1,0 +1,70 @@
+"""Playing within tolerances: what is played, what is measured, and who refuses to."""
+
+import math
+
+import numpy as np
+import pytest
+
+import sidestep as ss
+from sidestep.core.posterior import Posterior
+from sidestep.core.tolerances import limits_of
+from sidestep.policies.catalog import POLICIES
+from sidestep.policies.within import slopes_within
+
+FOLLOW = ("directed-thompson", "protected-thompson")
+
+
+def world(seed, noise=0.1, actions=None):
+    rng = np.random.default_rng(seed)
+    arms = rng.standard_normal((60, 5))
+    arms *= rng.uniform(0.1, 1, (60, 1)) / np.linalg.norm(arms, axis=1, keepdims=True)
+    theta = ss.environments.synthetic(5, 3, 2, ss.Arms(arms), noise_scale=noise, seed=seed).theta
+    told = {"noise_scale": noise, "tolerance": 0.15, "penalty": 5.0}
+    return ss.environments.Instance(theta, actions or ss.Arms(arms), **told)
+
+
+@pytest.mark.parametrize("name", FOLLOW)
+def test_no_rank_is_needed_within_tolerances(name):
+    problem = ss.Problem(dim=3, n_protected=2, noise_scale=None, tolerance=0.1)
+    assert POLICIES[name](problem).init().round == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - set(FOLLOW)))
+def test_a_policy_that_would_play_another_game_says_so(name, refusal):
+    problem = ss.Problem(dim=3, n_protected=2, subspace_dim=1, noise_scale=0.1, tolerance=0.1)
+    assert "no tolerance, got one" in refusal(POLICIES[name], problem)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_policy_pretends_to_learn_a_level(name, refusal):
+    problem = ss.Problem(dim=3, n_protected=2, subspace_dim=1, noise_scale=0.1, intercept=True)
+    assert "intercept must be False" in refusal(POLICIES[name], problem)
+
+
+def test_the_slope_of_a_side_effect_is_its_penalty_times_the_root_of_its_odds():
+    posterior = Posterior(
+        np.array([[1.0, 0.0], [0.3, 0.0]]), np.tile(np.eye(2), (2, 1, 1)), np.ones(2)
+    )
+    limits = limits_of(((-math.inf, 0.3),), (4.0,))
+    slopes = slopes_within(limits, posterior, np.array([1.0, 0.0]))
+    np.testing.assert_allclose(slopes, [[1.0, 0.0], [-4.0 * math.sqrt(0.5), 0.0]])
+
+
+@pytest.mark.full
+def test_within_tolerances_it_has_at_most_half_of_what_chance_pays(oracle):
+    shares = []
+    for seed in range(8):
+        game = world(seed)
+        ours = ss.simulate(ss.DirectedThompson(game.problem), game, 400, seed, compiled=False)
+        values = np.array(
+            [game.regret(ss.Query(arm, 0), game.actions) for arm in game.actions.vectors]
+        )
+        shares.append(ours.cumulative_regret[-1] / (400 * values.mean()))
+    assert oracle.mean_at_most(np.array(shares), 0.5)
+
+
+def test_on_a_box_it_plays_step_by_step():
+    box = ss.Box(-0.3 * np.ones(5), 0.3 * np.ones(5))
+    game = world(1, actions=box)
+    trace = ss.simulate(ss.DirectedThompson(game.problem), game, 15)
+    assert (np.abs(trace.action) <= 0.3 + 1e-9).all()
