@@ -11,7 +11,7 @@ from sidestep.core.tolerances import limits_of
 from sidestep.policies.catalog import POLICIES
 from sidestep.policies.within import slopes_within
 
-FOLLOW = ("directed-thompson", "protected-thompson")
+FOLLOW = ("directed-thompson", "protected-thompson", "uniform")
 
 
 def world(seed, noise=0.1, actions=None):

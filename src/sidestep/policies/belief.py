@@ -58,11 +58,19 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
     freedom = np.inf
     if learned.any():
         noise = noise_levels(prior, evidence)
-        freedom = max(float(evidence.weight[learned].sum()) - problem.dim * learned.sum(), 1.0)
+        freedom = max(float(evidence.weight[learned].sum()) - problem.width * learned.sum(), 1.0)
     gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
     posterior = posterior_under(gram, moment, noise, prior.variance)
+    if problem.intercept:
+        posterior = _without_levels(posterior)
     scale = noise[:, None] ** -2.0
     return Belief(posterior, gram * scale[:, :, None], moment * scale, prior.variance, freedom)
+
+
+def _without_levels(posterior: Posterior) -> Posterior:
+    """What is left of a posterior once the levels are summed over: its first d coordinates."""
+    inverse = np.ascontiguousarray(posterior.inverse[:, :-1, :-1])
+    return Posterior(np.ascontiguousarray(posterior.mean[:, :-1]), inverse, posterior.noise)
 
 
 def posterior_under(

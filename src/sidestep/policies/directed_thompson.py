@@ -202,12 +202,12 @@ class DirectedThompson(CompiledPolicy):
         rule = (float(self.informative), float(self.share), float(self.kappa))
         knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule)
         if self.problem.limits is not None:
-            knobs = WithinKnobs(*common, self.problem.limits, HALF_DRAW)
+            knobs = WithinKnobs(*common, self.problem.limits, HALF_DRAW, self.problem.intercept)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """Two posterior draws, and what decides about a dear action."""
-        return 1, 2 * self.problem.n_vectors * self.problem.dim
+        return 1, 2 * self.problem.n_vectors * self.problem.width
 
     def init(self) -> State:
         """State before the first round."""

@@ -130,12 +130,12 @@ class ProtectedThompson(CompiledPolicy):
         check_choice("query", self.query, ("directed", "widest"))
         knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, self.query == "directed")
         if self.problem.limits is not None:
-            knobs = WithinKnobs(*common, self.problem.limits, FULL_DRAW)
+            knobs = WithinKnobs(*common, self.problem.limits, FULL_DRAW, self.problem.intercept)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """One posterior draw."""
-        return 0, self.problem.n_vectors * self.problem.dim
+        return 0, self.problem.n_vectors * self.problem.width
 
     def init(self) -> State:
         """State before the first round."""

@@ -41,6 +41,7 @@ class WithinKnobs(NamedTuple):
     costs: FloatArray  # (L+1,)
     limits: Limits
     spread: float  # share of the posterior's standard deviation that is drawn
+    has_levels: bool  # the last coordinate of an action is that of the level, which no aim sees
 
 
 @kernel
@@ -51,7 +52,18 @@ def _drawn(knobs: WithinKnobs, posterior: Posterior, normals: FloatArray) -> Flo
         for j in range(drawn.shape[1]):
             off = drawn[v, j] - posterior.mean[v, j]
             drawn[v, j] = posterior.mean[v, j] + knobs.spread * off
+        if knobs.has_levels:
+            drawn[v, drawn.shape[1] - 1] = 0.0
     return drawn
+
+
+@kernel
+def _without_level(knobs: WithinKnobs, action: FloatArray) -> FloatArray:
+    """The action as an aim sees it."""
+    seen = action.copy()
+    if knobs.has_levels:
+        seen[seen.size - 1] = 0.0
+    return seen
 
 
 @kernel
@@ -95,7 +107,7 @@ def _on_arms(
     values = values_within(knobs.limits, drawn, menu.columns, menu.squared.size)
     arm = lowest_argmax(values)
     action = arm_of(menu, arm)
-    slopes = slopes_within(knobs.limits, posterior, action)
+    slopes = slopes_within(knobs.limits, posterior, _without_level(knobs, action))
     vector, _ = most_telling(posterior, knobs.costs, slopes, action)
     return Choice(arm, vector, PLAY, values[arm])
 
@@ -107,9 +119,14 @@ def _on_ball(
     """On a solid scipy finds the best action: never compiled, `simulate` plays it step by step."""
     posterior = posterior_of(knobs.prior, evidence)
     drawn = _drawn(knobs, posterior, draws.normals)
-    action, value = best_within(body, knobs.limits, drawn)
-    slopes = slopes_within(knobs.limits, posterior, action)
-    vector, _ = most_telling(posterior, knobs.costs, slopes, action)
+    d = body.centre.size
+    action, value = best_within(body, knobs.limits, np.ascontiguousarray(drawn[:, :d]))
+    measured = np.empty(drawn.shape[1])
+    measured[:d] = action
+    if knobs.has_levels:
+        measured[d] = 2.0 * knobs.confidence.action_bound * np.sqrt(d)
+    slopes = slopes_within(knobs.limits, posterior, _without_level(knobs, measured))
+    vector, _ = most_telling(posterior, knobs.costs, slopes, measured)
     return ChoiceOnBall(action, vector, PLAY, value, np.nan)
 
 
