@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from clinic import clinic
 from sqlalchemy.exc import DBAPIError
 
+from clinic import clinic
 from sidestep.errors import AccountExists, AccountNotFound, InputError, TicketNotFound
 from sidestep.studies.accounts import Accounts
 from sidestep.studies.grants import Grants

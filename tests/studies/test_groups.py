@@ -4,8 +4,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from clinic import clinic
 
+from clinic import clinic
 from sidestep.errors import AlreadyAnswered, InputError, KeyReused, StorageFull, TicketNotFound
 from sidestep.studies.groups import Groups
 from sidestep.studies.memory import MemoryStore

@@ -1,8 +1,8 @@
 """The same key is the same request: answered from the record, whatever happened since."""
 
 import pytest
-from clinic import clinic
 
+from clinic import clinic
 from sidestep.errors import KeyReused
 from sidestep.studies.memory import MemoryStore
 from sidestep.studies.record import erase
