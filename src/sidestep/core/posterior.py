@@ -163,6 +163,20 @@ def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
 
 
 @kernel
+def effect_of(posterior: Posterior, v: int, action: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of <a, theta_v>."""
+    square = max(quadratic(posterior.inverse[v], action), 0.0)
+    return dot(posterior.mean[v], action), posterior.noise[v] * np.sqrt(square)
+
+
+@kernel
+def spreads_of(posterior: Posterior, v: int, columns: FloatArray) -> FloatArray:
+    """Standard deviation of <a, theta_v> for every arm; columns (d, K); (K,)."""
+    squares = np.sum(columns * np.dot(posterior.inverse[v], columns), axis=0)
+    return posterior.noise[v] * np.sqrt(np.maximum(squares, 0.0))
+
+
+@kernel
 def row_weights(posterior: Posterior) -> FloatArray:
     """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
     n, d = posterior.mean.shape

@@ -318,7 +318,7 @@ def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
             "this policy plays the projected reward and must be told no tolerance, got one "
-            "(DirectedThompson and ProtectedThompson play within tolerances)"
+            "(the Thompson players and EpsilonGreedy play within tolerances)"
         )
     if problem.intercept:
         raise InputError(

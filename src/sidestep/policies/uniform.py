@@ -65,7 +65,9 @@ class Uniform(CompiledPolicy):
 
     def __post_init__(self) -> None:
         check_equal_costs(self.problem, "Uniform")
-        confidence = confidence_for(self.problem, rho=1.0, delta=0.5, needs_noise=False)
+        confidence = confidence_for(
+            self.problem, rho=1.0, delta=0.5, needs_noise=False, follows_tolerances=True
+        )
         object.__setattr__(self, "knobs", UniformKnobs(PRECISION, confidence))
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
