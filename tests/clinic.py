@@ -10,7 +10,7 @@ from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
 SEED = 7
-AIM: dict[str, Any] = {"aim": "clean", "rank": 2}
+AIM: dict[str, Any] = {"aim": "within"}
 
 FACTORS = (
     Factor("lisinopril", 0, 40, unit="mg/day", step=10, baseline=20),

@@ -121,3 +121,30 @@ def test_within_tolerances_it_pays_at_most_half_of_what_epsilon_greedy_does(orac
         )
         ratios.append(ours / rival)
     assert oracle.mean_at_most(np.array(ratios), 0.5)
+
+
+@pytest.mark.parametrize("name", FOLLOW)
+@pytest.mark.parametrize("solid", [False, True])
+def test_levels_that_are_learned_leave_actions_in_their_space(name, solid):
+    flat = world(4, actions=ss.Box(-0.3 * np.ones(5), 0.3 * np.ones(5)) if solid else None)
+    told = {"noise_scale": 0.1, "tolerance": 0.15, "penalty": 5.0}
+    raised = ss.environments.Instance(flat.theta, flat.actions, intercept=[2, -1, 0, 3], **told)
+    trace = ss.simulate(POLICIES[name](raised.problem), raised, 12, seed=0)
+    assert trace.action.shape == (12, 5)
+    assert (trace.regret >= -1e-9).all()
+
+
+@pytest.mark.full
+def test_a_level_costs_a_few_more_rounds_and_no_more(oracle):
+    ratios = []
+    for seed in range(6):
+        flat = world(seed, noise=0.05)
+        told = {"noise_scale": 0.05, "tolerance": 0.15, "penalty": 5.0}
+        level = np.random.default_rng(seed).normal(size=4)
+        raised = ss.environments.Instance(flat.theta, flat.actions, intercept=level, **told)
+        paid = [
+            ss.simulate(ss.DirectedThompson(game.problem), game, 300, seed, compiled=False)
+            for game in (flat, raised)
+        ]
+        ratios.append(paid[1].cumulative_regret[-1] / paid[0].cumulative_regret[-1])
+    assert oracle.mean_at_most(np.array(ratios), 2.0)

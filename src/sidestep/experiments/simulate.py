@@ -152,7 +152,9 @@ def simulate(
                 f"compiled=True needs a policy with kernels, got {type(policy).__name__}"
             )
         if _needs_programs(policy, instance):
-            raise InputError("compiled=True needs arms where a tolerance is told, got a solid")
+            raise InputError(
+                "compiled=True needs arms where a tolerance is told, and no intercept, got one of them"
+            )
         _run_compiled(policy, instance, seed, horizon, every, record)
     else:
         _run_by_step(policy, instance, seed, horizon, every, record)
@@ -160,9 +162,9 @@ def simulate(
 
 
 def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
-    """Whether somebody solves a program every round: on a solid, within tolerances."""
+    """Whether there is no compiled loop: on a solid within tolerances, or with levels to be learned."""
     told = policy.problem.tolerance is not None or instance.problem.tolerance is not None
-    return told and isinstance(instance.actions, SOLIDS)
+    return policy.problem.intercept or (told and isinstance(instance.actions, SOLIDS))
 
 
 def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPolicy]:
@@ -199,7 +201,8 @@ def _choice(decision: Decision, instance: Instance) -> Choice:
 def _width(policy: Policy[Any], state: Any, decision: Decision) -> float:
     if not isinstance(policy, CompiledPolicy):
         return float("nan")
-    action, index = np.array(decision.query.action), decision.query.index
+    action = policy.problem.lifted(np.array(decision.query.action))
+    index = decision.query.index
     return float(width(policy.knobs.confidence, state.evidence, index, action))
 
 

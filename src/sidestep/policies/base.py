@@ -132,7 +132,7 @@ class CompiledPolicy:
     def init(self) -> State:
         """State before the first round."""
         core_set = np.ones(self.problem.n_vectors, dtype=np.int64)
-        evidence = no_evidence(self.knobs.confidence.rho, self.problem.dim)
+        evidence = no_evidence(self.knobs.confidence.rho, self.problem.width)
         return State(evidence, core_set, self.fingerprint())
 
     def ask(
@@ -156,7 +156,7 @@ class CompiledPolicy:
             query = Query(on_ball.action, on_ball.vector)
             value, bound = _known(on_ball.value), _known(on_ball.bound)
             return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
-        menu = Menu(actions.columns, actions.squared)
+        menu = _menu(self.problem, actions)
         choice = step(decide_on_arms)(self.knobs, evidence, state.core_set, menu, draws)
         phase, value = PHASES[choice.phase], _known(choice.value)
         if choice.arm < 0:  # a basis vector, which need not be on the menu
@@ -188,7 +188,8 @@ class CompiledPolicy:
         confidence = self.knobs.confidence
         if confidence.discount < 1.0:
             step(fade)(grown.evidence, confidence.rho, confidence.discount)
-        gain = np.empty(self.problem.dim)
+        action = self.problem.lifted(action)
+        gain = np.empty(action.size)
         with ieee_arithmetic():
             step(absorb_with)(gain, copies, confidence.rho, action, index, number)
             if self.rounds_until_review(state) == 1:
@@ -253,9 +254,10 @@ class CompiledPolicy:
         evidence = copy_evidence(evidence)
         for query in pending:
             checked = checked_query(self.problem, query)
-            v, guess = checked.index, dot(checked.action, evidence.centre[checked.index])
+            action = self.problem.lifted(checked.action)
+            v, guess = checked.index, dot(action, evidence.centre[checked.index])
             evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # the noise is as it was
-            absorb(evidence, self.knobs.confidence.rho, checked.action, v, guess)
+            absorb(evidence, self.knobs.confidence.rho, action, v, guess)
         return evidence
 
 
@@ -320,9 +322,10 @@ def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
             "this policy plays the projected reward and must be told no tolerance, got one "
             "(the Thompson players and EpsilonGreedy play within tolerances)"
         )
-    if problem.intercept:
+    if problem.intercept and problem.tolerance is None:
         raise InputError(
-            "intercept must be False for a policy, since none learns the level of an outcome, got True"
+            "intercept must be False for the projected reward: levels are learned within "
+            "tolerances only, got True"
         )
 
 
@@ -358,6 +361,14 @@ def confidence_for(
         RADII[radius],
         1.0 if memory is None else 1.0 - 1.0 / memory,
     )
+
+
+def _menu(problem: Problem, arms: Arms) -> Menu:
+    """The arms as kernels read them, with the coordinate of the level where that is learned."""
+    if not problem.intercept:
+        return Menu(arms.columns, arms.squared)
+    columns = np.ascontiguousarray(problem.lifted(arms.columns.T).T)
+    return Menu(columns, np.einsum("jk,jk->k", columns, columns))
 
 
 def _known(value: float) -> float | None:

@@ -14,7 +14,7 @@ from scipy.special import stdtr, stdtrit
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_probability
 from sidestep.core.pooled import spectrum_of
-from sidestep.core.posterior import Posterior, noise_levels, prior_of
+from sidestep.core.posterior import Posterior, noise_levels, prior_of, without_levels
 from sidestep.core.problem import Problem
 from sidestep.core.rank import rank_odds
 from sidestep.core.tolerances import Limits
@@ -58,9 +58,11 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
     freedom = np.inf
     if learned.any():
         noise = noise_levels(prior, evidence)
-        freedom = max(float(evidence.weight[learned].sum()) - problem.dim * learned.sum(), 1.0)
+        freedom = max(float(evidence.weight[learned].sum()) - problem.width * learned.sum(), 1.0)
     gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
     posterior = posterior_under(gram, moment, noise, prior.variance)
+    if problem.intercept:
+        posterior = without_levels(posterior)
     scale = noise[:, None] ** -2.0
     return Belief(posterior, gram * scale[:, :, None], moment * scale, prior.variance, freedom)
 

@@ -202,12 +202,13 @@ class DirectedThompson(CompiledPolicy):
         rule = (float(self.informative), float(self.share), float(self.kappa))
         knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule)
         if self.problem.limits is not None:
-            knobs = WithinKnobs(*common, self.problem.limits, PART_DRAW, float(self.kappa), True)
+            within = (PART_DRAW, float(self.kappa), True, self.problem.intercept)
+            knobs = WithinKnobs(*common, self.problem.limits, *within)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """Two posterior draws, and what decides about a dear action."""
-        return 1, 2 * self.problem.n_vectors * self.problem.dim
+        return 1, 2 * self.problem.n_vectors * self.problem.width
 
     def init(self) -> State:
         """State before the first round."""

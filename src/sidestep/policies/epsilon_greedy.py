@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.arrays import IntArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_choice, check_positive
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
@@ -50,6 +50,7 @@ class EpsilonGreedyWithinKnobs(NamedTuple):
     limits: Limits
     epsilon: float
     protected_only: bool
+    has_levels: bool
 
 
 @kernel
@@ -103,6 +104,13 @@ def _on_ball(
 
 
 @kernel
+def _effects(knobs: EpsilonGreedyWithinKnobs, evidence: Evidence) -> FloatArray:
+    """The estimates without their levels, which no aim sees; (L+1, d)."""
+    d = evidence.centre.shape[1] - (1 if knobs.has_levels else 0)
+    return evidence.centre[:, :d].copy()
+
+
+@kernel
 def _within_on_arms(
     knobs: EpsilonGreedyWithinKnobs,
     evidence: Evidence,
@@ -115,7 +123,7 @@ def _within_on_arms(
     if _explores(knobs, evidence, draws):
         arm = draw_one(draws.uniforms[1], menu.squared.size)
         return Choice(arm, _explored_index(knobs, evidence, draws), EXPLORE, np.nan)
-    best = best_in(menu, knobs.limits, evidence.centre)
+    best = best_in(menu, knobs.limits, _effects(knobs, evidence))
     return Choice(best.arm, draw_one(draws.uniforms[2], evidence.counts.size), PLAY, best.value)
 
 
@@ -131,7 +139,7 @@ def _within_on_ball(
         chance = farthest(body, draws.normals)
         index = _explored_index(knobs, evidence, draws)
         return ChoiceOnBall(chance, index, EXPLORE, np.nan, np.nan)
-    best = best_in(body, knobs.limits, evidence.centre)
+    best = best_in(body, knobs.limits, _effects(knobs, evidence))
     index = draw_one(draws.uniforms[2], evidence.counts.size)
     return ChoiceOnBall(best.action, index, PLAY, best.value, np.nan)
 
@@ -176,7 +184,9 @@ class EpsilonGreedy(CompiledPolicy):
         limits = self.problem.limits
         knobs: EpsilonGreedyKnobs | EpsilonGreedyWithinKnobs
         if limits is not None:
-            knobs = EpsilonGreedyWithinKnobs(PRECISION, confidence, limits, *coin)
+            knobs = EpsilonGreedyWithinKnobs(
+                PRECISION, confidence, limits, *coin, self.problem.intercept
+            )
         else:
             rank = known_rank(self.problem, "EpsilonGreedy")
             knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, *coin, monitor)

@@ -131,12 +131,12 @@ class ProtectedThompson(CompiledPolicy):
         knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, self.query == "directed")
         if self.problem.limits is not None:
             rule = (FULL_DRAW, np.inf, self.query == "directed")  # no price is too high
-            knobs = WithinKnobs(*common, self.problem.limits, *rule)
+            knobs = WithinKnobs(*common, self.problem.limits, *rule, self.problem.intercept)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """One posterior draw."""
-        return 0, self.problem.n_vectors * self.problem.dim
+        return 0, self.problem.n_vectors * self.problem.width
 
     def init(self) -> State:
         """State before the first round."""

@@ -20,10 +20,10 @@ from sidestep.core.actions import Actions, Arms
 from sidestep.core.aims import within
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.problem import Query, checked_query
+from sidestep.core.programs import best_within
 from sidestep.core.rank import Spectrum
 from sidestep.core.solids import Solid, farthest
 from sidestep.core.tolerances import Limits
-from sidestep.errors import InputError
 from sidestep.policies.base import CompiledPolicy, State
 from sidestep.policies.belief import (
     Belief,
@@ -49,6 +49,7 @@ RIVALS = 5
 CHUNK = 1 << 21  # numbers held at once while draws are compared
 TIE = 1e-12  # of M A: values closer than this are equal
 WITHIN, BEYOND, OPEN = "within", "beyond", "not settled"
+SHORTLIST = 24  # draws whose best action on a solid is looked at within tolerances
 
 
 class Rival(NamedTuple):
@@ -188,12 +189,26 @@ def _contest(outlook: _Outlook, vectors: FloatArray) -> tuple[FloatArray, FloatA
 
 def _on_solid(outlook: _Outlook, solid: Solid) -> _Found:
     if outlook.limits is not None:
-        raise InputError("recommend within tolerances needs arms, got a solid")
+        found = _among_arms(outlook, _shortlist(outlook, outlook.limits, solid))
+        return found._replace(arm=None, rivals=())
     rests, body = outlook.sample.rests, solid.body
     mean = rests.mean(axis=0)
     action = farthest(body, mean if mean.any() else np.ones(solid.dim))
     best = np.array([farthest(body, rest) @ rest if rest.any() else 0.0 for rest in rests])
     return _Found(action, None, best, float((rests @ action >= NEAR * best).mean()))
+
+
+def _shortlist(outlook: _Outlook, limits: Limits, solid: Solid) -> Arms:
+    """Actions of a solid worth a look within tolerances: the best of the mean and of some draws.
+
+    Each is there in full and shortened towards zero, where the solid has room for that: what is not
+    certain to be within its tolerances may be so at half the size.
+    """
+    vectors = outlook.sample.vectors
+    some = [vectors.mean(axis=0), *vectors[:: max(len(vectors) // SHORTLIST, 1)]]
+    best = [best_within(solid.body, limits, np.ascontiguousarray(each))[0] for each in some]
+    shorter = [share * action for action in best for share in (1.0, 0.75, 0.5, 0.25, 0.0)]
+    return Arms(np.array([action for action in shorter if solid.contains(action)])).distinct()
 
 
 def _assured(outlook: _Outlook, vectors: FloatArray) -> BoolArray:

@@ -74,7 +74,7 @@ def common_knobs(
 def first_state(policy: Sampler) -> State:
     """State before the first round; of an unknown rank one direction is taken for real."""
     problem = policy.problem
-    return State(no_evidence(policy.knobs.prior.rho, problem.dim), first_directions(problem))
+    return State(no_evidence(policy.knobs.prior.rho, problem.width), first_directions(problem))
 
 
 def rounds_until_rank_review(policy: Sampler, state: State) -> int:

@@ -23,7 +23,7 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
-from sidestep.core.geometry import scaled
+from sidestep.core.geometry import copy_into, scaled
 from sidestep.core.kernels import kernel
 from sidestep.core.places import Found, best_expected_in, best_in
 from sidestep.core.posterior import (
@@ -34,6 +34,7 @@ from sidestep.core.posterior import (
     most_telling,
     posterior_of,
     variance,
+    without_levels,
 )
 from sidestep.core.solids import Body
 from sidestep.core.tolerances import Limits
@@ -53,6 +54,7 @@ class WithinKnobs(NamedTuple):
     spread: float
     kappa: float  # infinite: no price is too high
     is_directed: bool  # else what is least known is measured
+    has_levels: bool  # of what is learned the last coordinate is the level, which no aim sees
 
 
 @kernel
@@ -67,23 +69,48 @@ def slopes_within(limits: Limits, posterior: Posterior, action: FloatArray) -> F
 
 
 @kernel
+def _measured(knobs: WithinKnobs, d: int, action: FloatArray) -> FloatArray:
+    """The action with the coordinate of the level, where that is learned; see Problem.lifted."""
+    if not knobs.has_levels or action.size > d:
+        return action
+    measured = np.empty(d + 1)
+    copy_into(action, measured)
+    measured[d] = 2.0 * knobs.confidence.action_bound * np.sqrt(d)
+    return measured
+
+
+@kernel
+def _most_telling(
+    knobs: WithinKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
+) -> int:
+    """The vector to measure along an action whose value has these slopes in the effects, (L+1, d)."""
+    a = _measured(knobs, slopes.shape[1], action)
+    if not knobs.is_directed:
+        return least_known(posterior, knobs.costs, a)
+    seen = np.zeros(posterior.mean.shape)
+    for v in range(slopes.shape[0]):
+        copy_into(slopes[v], seen[v])
+    index, _ = most_telling(posterior, knobs.costs, seen, a)
+    return index
+
+
+@kernel
 def _choose(knobs: WithinKnobs, evidence: Evidence, place: Any, draws: Draws) -> tuple[Found, int]:
     """What is played, among arms or in a solid, and which vector is measured."""
     posterior, limits = posterior_of(knobs.prior, evidence), knobs.limits
-    drawn = draw(posterior, scaled(knobs.spread, draws.normals), 1)[0]
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    d = effects.mean.shape[1]
+    drawn = draw(effects, scaled(knobs.spread, draws.normals), 1)[0]
     played = best_in(place, limits, drawn)
-    slopes = slopes_within(limits, posterior, played.action)
+    slopes = slopes_within(limits, effects, played.action[:d])
     if knobs.kappa < np.inf:
-        leader = best_expected_in(place, limits, posterior)
-        price = leader.value - expected_within(limits, posterior, played.action)
-        worth = knobs.kappa * knobs.spread * np.sqrt(variance(posterior, slopes))
+        leader = best_expected_in(place, limits, effects)
+        price = leader.value - expected_within(limits, effects, played.action[:d])
+        worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
         if price * np.sqrt(draws.uniforms[0]) > worth:
             played = leader
-            slopes = slopes_within(limits, posterior, played.action)
-    if not knobs.is_directed:
-        return played, least_known(posterior, knobs.costs, played.action)
-    index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
-    return played, index
+            slopes = slopes_within(limits, effects, played.action[:d])
+    return played, _most_telling(knobs, posterior, slopes, played.action)
 
 
 @kernel
