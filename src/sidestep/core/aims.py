@@ -18,9 +18,10 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.gaussian import chance_above, expected_gain
 from sidestep.core.geometry import ROUNDING, dot
 from sidestep.core.kernels import kernel
-from sidestep.core.passes import scores
 from sidestep.core.posterior import Posterior, effect_of, spreads_of
 from sidestep.core.tolerances import Limits
+
+CERTAIN = 7.0  # standard deviations from a limit, beyond which no fine is expected: 1e-12 of one
 
 
 def within(vectors: FloatArray, actions: FloatArray, limits: Limits) -> FloatArray:
@@ -78,11 +79,11 @@ def values_within(
     limits: Limits, vectors: FloatArray, columns: FloatArray, n_arms: int
 ) -> FloatArray:
     """Value of every arm under one set of vectors; columns (d, K); (K,)."""
-    values, effects = np.empty(n_arms), np.empty(n_arms)
-    scores(columns, vectors[0], values)
+    effects = np.dot(vectors, columns[: vectors.shape[1]])  # a row for the level has no effect
+    values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
-        scores(columns, vectors[i + 1], effects)
-        beyond = np.maximum(effects - limits.high[i], limits.low[i] - effects)
+        side = effects[i + 1, :n_arms]
+        beyond = np.maximum(side - limits.high[i], limits.low[i] - side)
         values -= limits.penalty[i] * np.maximum(beyond, 0.0)
     return values
 
@@ -118,13 +119,14 @@ def expected_values(
     limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
 ) -> FloatArray:
     """The same of every arm; columns (d, K); (K,)."""
-    values, effects = np.empty(n_arms), np.empty(n_arms)
-    scores(columns, posterior.mean[0], values)
+    effects = np.dot(posterior.mean, columns[: posterior.mean.shape[1]])
+    values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
-        scores(columns, posterior.mean[i + 1], effects)
-        spreads = spreads_of(posterior, i + 1, columns)
+        side, spreads = effects[i + 1, :n_arms], spreads_of(posterior, i + 1, columns)[:n_arms]
+        over = np.maximum(side - limits.high[i], limits.low[i] - side) + CERTAIN * spreads
         for k in range(n_arms):
-            values[k] -= expected_fine(limits, i, effects[k], spreads[k])
+            if over[k] > 0.0:
+                values[k] -= expected_fine(limits, i, side[k], spreads[k])
     return values
 
 
