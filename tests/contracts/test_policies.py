@@ -118,7 +118,7 @@ def knobs() -> list[tuple[str, str]]:
 
 COMPILES = testing.check_three_ways_of_playing_agree
 CHECKS = [
-    pytest.param(check, marks=pytest.mark.full) if check is COMPILES else check
+    pytest.param(check, marks=pytest.mark.slow) if check is COMPILES else check
     for check in testing.CHECKS
 ]
 

@@ -237,7 +237,7 @@ def test_an_optimist_that_is_not_told_the_noise_says_so(refusal, name):
     assert "noise_scale must be a number" in message
 
 
-WEIGHS_COSTS = ("protected-thompson", "directed-thompson")
+WEIGHS_COSTS = ("protected-thompson", "directed-thompson", "information-directed")
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in WEIGHS_COSTS])

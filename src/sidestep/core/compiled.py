@@ -64,7 +64,7 @@ def compile_alone(function: Function, options: Options) -> Function:
     before = settings.CACHE_DIR
     settings.CACHE_DIR = cache_folder()  # read once, while the function is decorated
     try:
-        return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)
     finally:
         settings.CACHE_DIR = before
 
