@@ -17,13 +17,13 @@ red(a, v) off it (posterior.py): the information is -log(1 - red / variance), su
 unit of cost.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.forms import Menu
+from sidestep.core.gaussian import expected_gain
 from sidestep.core.geometry import apply, lowest_argmax
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
@@ -31,8 +31,6 @@ from sidestep.core.posterior import Posterior, variance
 from sidestep.core.quadratics import both_forms
 
 CERTAIN = 1.0 - 1e-12  # share of a contest's variance that one measurement takes off at most
-ROOT_TWO = math.sqrt(2.0)
-ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 class Standing(NamedTuple):
@@ -69,16 +67,6 @@ def standing(values: FloatArray) -> Standing:
     for k in range(K):
         regret[k] = least + (mean[leader] - mean[k])
     return Standing(regret, winners, leader, rival)
-
-
-@kernel
-def expected_gain(behind: float, spread: float) -> float:
-    """Mean of the positive part of a Gaussian with mean -behind and this spread."""
-    if spread <= 0.0:
-        return max(-behind, 0.0)
-    z = behind / spread
-    density = math.exp(-0.5 * z * z) / ROOT_TWO_PI
-    return max(spread * (density - z * 0.5 * math.erfc(z / ROOT_TWO)), 0.0)
 
 
 @kernel

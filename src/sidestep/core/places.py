@@ -7,12 +7,14 @@ decides which kernel answers, in Python at every call, in compiled code once.
 from typing import Any, NamedTuple
 
 from sidestep.core.actions import ON_A_SOLID
+from sidestep.core.aims import expected_values, expected_within, values_within
 from sidestep.core.arrays import FloatArray
 from sidestep.core.forms import Menu, arm_of, winner
-from sidestep.core.geometry import dot
+from sidestep.core.geometry import dot, lowest_argmax
 from sidestep.core.kernels import FAMILIES, by_type, kernel
 from sidestep.core.posterior import Posterior, most_telling_action, most_telling_arm
 from sidestep.core.solids import Body, farthest
+from sidestep.core.tolerances import Limits
 
 
 class Found(NamedTuple):
@@ -79,5 +81,50 @@ def _telling_in_solid(
     return Telling(action, ON_A_SOLID, v, gain)
 
 
+@by_type
+def best_in(place: Any, limits: Limits, vectors: FloatArray) -> Found:
+    """The best action within tolerances under given vectors (L+1, d)."""
+    raise NotImplementedError
+
+
+@by_type
+def best_expected_in(place: Any, limits: Limits, posterior: Posterior) -> Found:
+    """The action with the largest expected value within tolerances; on a solid: at the means.
+
+    There its own expected value is told, which is at most what the means say.
+    """
+    raise NotImplementedError
+
+
+@kernel
+def _best_arm_within(menu: Menu, limits: Limits, vectors: FloatArray) -> Found:
+    values = values_within(limits, vectors, menu.columns, menu.squared.size)
+    arm = lowest_argmax(values)
+    return Found(arm_of(menu, arm), arm, values[arm])
+
+
+@kernel
+def _best_within_solid(body: Body, limits: Limits, vectors: FloatArray) -> Found:
+    from sidestep.core.programs import best_within  # noqa: PLC0415  (scipy, never compiled)
+
+    action, value = best_within(body, limits, vectors)
+    return Found(action, ON_A_SOLID, value)
+
+
+@kernel
+def _best_expected_arm(menu: Menu, limits: Limits, posterior: Posterior) -> Found:
+    values = expected_values(limits, posterior, menu.columns, menu.squared.size)
+    arm = lowest_argmax(values)
+    return Found(arm_of(menu, arm), arm, values[arm])
+
+
+@kernel
+def _best_expected_in_solid(body: Body, limits: Limits, posterior: Posterior) -> Found:
+    action = _best_within_solid(body, limits, posterior.mean).action
+    return Found(action, ON_A_SOLID, expected_within(limits, posterior, action))
+
+
+FAMILIES[best_in].update({Menu: _best_arm_within, Body: _best_within_solid})
+FAMILIES[best_expected_in].update({Menu: _best_expected_arm, Body: _best_expected_in_solid})
 FAMILIES[best_along].update({Menu: _best_arm, Body: _best_in_solid})
 FAMILIES[most_telling_in].update({Menu: _telling_arm, Body: _telling_in_solid})

@@ -40,7 +40,7 @@ def ranks(known_rank: int, core_set: IntArray, counts: IntArray) -> tuple[int, i
 def first_directions(problem: Problem) -> IntArray:
     """What is taken for real before the first round: one direction, of an unknown rank; (L+1,)."""
     core_set = np.ones(problem.n_vectors, dtype=np.int64)
-    if problem.subspace_dim is None:
+    if problem.subspace_dim is None and problem.tolerance is None:
         core_set[1:] = OPEN
         core_set[1 : 1 + min(1, problem.n_protected)] = REAL
         core_set[1 + problem.dim :] = 0

@@ -163,6 +163,28 @@ def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
 
 
 @kernel
+def without_levels(posterior: Posterior) -> Posterior:
+    """What is left of a posterior once the levels are summed over: its first d coordinates."""
+    mean, inverse = posterior.mean[:, :-1].copy(), posterior.inverse[:, :-1, :-1].copy()
+    return Posterior(mean, inverse, posterior.noise)
+
+
+@kernel
+def effect_of(posterior: Posterior, v: int, action: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of <a, theta_v>."""
+    square = max(quadratic(posterior.inverse[v], action), 0.0)
+    return dot(posterior.mean[v], action), posterior.noise[v] * np.sqrt(square)
+
+
+@kernel
+def spreads_of(posterior: Posterior, v: int, columns: FloatArray) -> FloatArray:
+    """Standard deviation of <a, theta_v> for every arm; columns (d, K); (K,)."""
+    rows = columns[: posterior.inverse.shape[1]]  # the row of the level has no effect
+    squares = np.sum(rows * np.dot(posterior.inverse[v], rows), axis=0)
+    return posterior.noise[v] * np.sqrt(np.maximum(squares, 0.0))
+
+
+@kernel
 def row_weights(posterior: Posterior) -> FloatArray:
     """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
     n, d = posterior.mean.shape

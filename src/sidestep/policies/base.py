@@ -22,14 +22,14 @@ A state that is kept as text, and `ss.testing.check_policy`, need two more: `sta
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked_actions
-from sidestep.core.arrays import FloatArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import (
     check_choice,
     check_integer,
@@ -57,6 +57,7 @@ from sidestep.core.problem import (
 from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import Draws, decide_on_arms, decide_on_ball
+from sidestep.policies.reasons import Expected, reasons_for
 from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
 from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
 
@@ -78,6 +79,10 @@ class Decision:
     bound: float | None = None  # certificate: no action of the ball is worth more, optimistically
     spectrum: Spectrum | None = None  # evidence on the rank, where the player is not told it
     exact: bool | None = None  # whether the core set is proved the best; None where there is none
+    rival: int | FloatArray | None = None  # the contender: row of an arm, or an action of a solid
+    shares: FloatArray | None = None  # of the doubt that one result of each outcome removes; (L+1,)
+    price: float | None = None  # what this is expected to lose against today's best
+    expected: Expected | None = None  # feedback: estimate, low, high
 
     @property
     def gap(self) -> float | None:
@@ -145,7 +150,19 @@ class CompiledPolicy:
         evidence = self._expected(state.evidence, pending)
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
         with ieee_arithmetic():
-            return self._decide(state, evidence, actions, draws)
+            decision = self._decide(state, evidence, actions, draws)
+            return self._explained(decision, evidence, state.core_set, actions)
+
+    def _explained(
+        self, decision: Decision, evidence: Evidence, core_set: IntArray, actions: Actions
+    ) -> Decision:
+        """The decision with its reasons, of a policy that has a posterior."""
+        prior = getattr(self.knobs, "prior", None)
+        if prior is None:
+            return decision
+        known = (evidence, core_set, self.knobs.rank)
+        found = reasons_for(self.problem, prior, known, actions, decision.query)
+        return replace(decision, **found._asdict())
 
     def _decide(self, state: State, evidence: Evidence, actions: Actions, draws: Draws) -> Decision:
         seen, exact = self.spectrum(state), self.exact(state)
@@ -320,7 +337,7 @@ def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
             "this policy plays the projected reward and must be told no tolerance, got one "
-            "(DirectedThompson and ProtectedThompson play within tolerances)"
+            "(the Thompson players and EpsilonGreedy play within tolerances)"
         )
     if problem.intercept and problem.tolerance is None:
         raise InputError(

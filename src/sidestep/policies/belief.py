@@ -14,7 +14,7 @@ from scipy.special import stdtr, stdtrit
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_probability
 from sidestep.core.pooled import spectrum_of
-from sidestep.core.posterior import Posterior, noise_levels, prior_of
+from sidestep.core.posterior import Posterior, noise_levels, prior_of, without_levels
 from sidestep.core.problem import Problem
 from sidestep.core.rank import rank_odds
 from sidestep.core.tolerances import Limits
@@ -62,15 +62,9 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
     gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
     posterior = posterior_under(gram, moment, noise, prior.variance)
     if problem.intercept:
-        posterior = _without_levels(posterior)
+        posterior = without_levels(posterior)
     scale = noise[:, None] ** -2.0
     return Belief(posterior, gram * scale[:, :, None], moment * scale, prior.variance, freedom)
-
-
-def _without_levels(posterior: Posterior) -> Posterior:
-    """What is left of a posterior once the levels are summed over: its first d coordinates."""
-    inverse = np.ascontiguousarray(posterior.inverse[:, :-1, :-1])
-    return Posterior(np.ascontiguousarray(posterior.mean[:, :-1]), inverse, posterior.noise)
 
 
 def posterior_under(

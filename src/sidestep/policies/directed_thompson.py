@@ -44,7 +44,7 @@ from sidestep.policies.sampling import (
 )
 from sidestep.policies.within import WithinKnobs
 
-HALF_DRAW = 0.5  # share of the spread that is drawn within tolerances
+PART_DRAW = 0.4  # share of the spread that is drawn within tolerances
 
 
 class DirectedKnobs(NamedTuple):
@@ -174,8 +174,8 @@ register(DirectedKnobs, _on_arms, _on_ball)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that asks what separates two draws, and pays where no contender can tell.
 
-    Within tolerances, where the problem tells some, it plays as within.py says, with half draws; nothing
-    is bought there.
+    Within tolerances, where the problem tells some, it plays as within.py says, with part of a draw;
+    nothing is bought there, and kappa says what a draw may cost against the best expected action.
 
     rho, memory, delta   as in ProtectedThompson
     informative   another action must show 1 / informative times what the contenders show (eta)
@@ -202,7 +202,8 @@ class DirectedThompson(CompiledPolicy):
         rule = (float(self.informative), float(self.share), float(self.kappa))
         knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule)
         if self.problem.limits is not None:
-            knobs = WithinKnobs(*common, self.problem.limits, HALF_DRAW, self.problem.intercept)
+            within = (PART_DRAW, float(self.kappa), True, self.problem.intercept)
+            knobs = WithinKnobs(*common, self.problem.limits, *within)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:

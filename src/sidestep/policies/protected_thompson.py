@@ -130,7 +130,8 @@ class ProtectedThompson(CompiledPolicy):
         check_choice("query", self.query, ("directed", "widest"))
         knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, self.query == "directed")
         if self.problem.limits is not None:
-            knobs = WithinKnobs(*common, self.problem.limits, FULL_DRAW, self.problem.intercept)
+            rule = (FULL_DRAW, np.inf, self.query == "directed")  # no price is too high
+            knobs = WithinKnobs(*common, self.problem.limits, *rule, self.problem.intercept)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:

@@ -1,38 +1,49 @@
-"""Posterior sampling within tolerances (ours; no regret bound is known).
+"""How the Thompson players choose where tolerances are told.
 
-Draw every vector from its posterior, with a share `spread` of its standard deviation, and play the action
-with the best value under that draw (core/aims.py). A full draw explores too much: a hinge of slope
-`penalty` turns every doubt about a side effect into a large fear.
+Over finitely many arms this is a linear bandit with L+1 outcomes: the value of an action depends on its
+own effects alone, which measuring it shows. So there is no blind spot to pay for, and the rule is short:
 
-What is measured is the vector that takes most off the variance of the value of the action that is played.
-The value has slope 1 in the effect on the target, and slope penalty_i in a protected effect where that is
-beyond its tolerance: with probability p, so that sqrt(p) penalty_i is the slope's root mean square.
+- draw every vector from its posterior, with `spread` times its standard deviation
+- play the best action of the draw, unless its price is too high: what it is expected to lose against the
+  best expected action. What costs up to kappa drawn standard deviations of its value is always played,
+  what costs k times that in one round of k^2
+- measure the outcome that takes most off the variance of its value: the target, or a protected outcome
+  that may yet be beyond its limit, by its penalty
+
+ProtectedThompson draws with the whole spread and asks for no price. DirectedThompson draws with less: a
+penalty of many tolerances is a steep price for every draw that goes beyond them.
 """
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.aims import values_within
+from sidestep.core.aims import expected_within, steepness_within
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Forms, Menu, arm_of
-from sidestep.core.geometry import dot, lowest_argmax, quadratic
+from sidestep.core.forms import Forms, Menu
+from sidestep.core.geometry import copy_into, scaled
 from sidestep.core.kernels import kernel
-from sidestep.core.posterior import Posterior, Prior, draw, most_telling, posterior_of
-from sidestep.core.programs import best_within
+from sidestep.core.places import Found, best_expected_in, best_in
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    draw,
+    least_known,
+    most_telling,
+    posterior_of,
+    variance,
+    without_levels,
+)
 from sidestep.core.solids import Body
 from sidestep.core.tolerances import Limits
 from sidestep.policies.base import PLAY
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
-ROOT_TWO = math.sqrt(2.0)
-
 
 class WithinKnobs(NamedTuple):
-    """A player within tolerances as its kernels read it."""
+    """A Thompson player within tolerances, as its kernels read it."""
 
     metric: int
     confidence: Confidence
@@ -40,57 +51,66 @@ class WithinKnobs(NamedTuple):
     rank: int  # plays no part
     costs: FloatArray  # (L+1,)
     limits: Limits
-    spread: float  # share of the posterior's standard deviation that is drawn
-    has_levels: bool  # the last coordinate of an action is that of the level, which no aim sees
-
-
-@kernel
-def _drawn(knobs: WithinKnobs, posterior: Posterior, normals: FloatArray) -> FloatArray:
-    """All vectors, drawn with a share of their spread; (L+1, d)."""
-    drawn = draw(posterior, normals, 1)[0]
-    for v in range(drawn.shape[0]):
-        for j in range(drawn.shape[1]):
-            off = drawn[v, j] - posterior.mean[v, j]
-            drawn[v, j] = posterior.mean[v, j] + knobs.spread * off
-        if knobs.has_levels:
-            drawn[v, drawn.shape[1] - 1] = 0.0
-    return drawn
-
-
-@kernel
-def _without_level(knobs: WithinKnobs, action: FloatArray) -> FloatArray:
-    """The action as an aim sees it."""
-    seen = action.copy()
-    if knobs.has_levels:
-        seen[seen.size - 1] = 0.0
-    return seen
+    spread: float
+    kappa: float  # infinite: no price is too high
+    is_directed: bool  # else what is least known is measured
+    has_levels: bool  # of what is learned the last coordinate is the level, which no aim sees
 
 
 @kernel
 def slopes_within(limits: Limits, posterior: Posterior, action: FloatArray) -> FloatArray:
-    """Root mean square of the gradient of an action's value in every vector; (L+1, d)."""
-    n, d = posterior.mean.shape
-    out = np.empty((n, d))
-    for v in range(n):
-        slope = 1.0
-        if v > 0:
-            effect = dot(posterior.mean[v], action)
-            spread = posterior.noise[v] * np.sqrt(max(quadratic(posterior.inverse[v], action), 0.0))
-            above = _above(effect - limits.high[v - 1], spread)
-            below = _above(limits.low[v - 1] - effect, spread)
-            slope = limits.penalty[v - 1] * np.sqrt(min(above + below, 1.0))
-            slope = -slope if above >= below else slope
-        for j in range(d):
-            out[v, j] = slope * action[j]
-    return out
+    """How the value of an action answers to every vector, by its steepness; (L+1, d)."""
+    steepness = steepness_within(limits, posterior, action)
+    slopes = np.empty((steepness.size, action.size))
+    for v in range(steepness.size):
+        for j in range(action.size):
+            slopes[v, j] = steepness[v] * action[j]
+    return slopes
 
 
 @kernel
-def _above(mean: float, spread: float) -> float:
-    """Probability that a Gaussian is positive."""
-    if spread <= 0.0:
-        return 1.0 if mean > 0.0 else 0.0
-    return 0.5 * math.erfc(-mean / (spread * ROOT_TWO))
+def _measured(knobs: WithinKnobs, d: int, action: FloatArray) -> FloatArray:
+    """The action with the coordinate of the level, where that is learned; see Problem.lifted."""
+    if not knobs.has_levels or action.size > d:
+        return action
+    measured = np.empty(d + 1)
+    copy_into(action, measured)
+    measured[d] = 2.0 * knobs.confidence.action_bound * np.sqrt(d)
+    return measured
+
+
+@kernel
+def _most_telling(
+    knobs: WithinKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
+) -> int:
+    """The vector to measure along an action whose value has these slopes in the effects, (L+1, d)."""
+    a = _measured(knobs, slopes.shape[1], action)
+    if not knobs.is_directed:
+        return least_known(posterior, knobs.costs, a)
+    seen = np.zeros(posterior.mean.shape)
+    for v in range(slopes.shape[0]):
+        copy_into(slopes[v], seen[v])
+    index, _ = most_telling(posterior, knobs.costs, seen, a)
+    return index
+
+
+@kernel
+def _choose(knobs: WithinKnobs, evidence: Evidence, place: Any, draws: Draws) -> tuple[Found, int]:
+    """What is played, among arms or in a solid, and which vector is measured."""
+    posterior, limits = posterior_of(knobs.prior, evidence), knobs.limits
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    d = effects.mean.shape[1]
+    drawn = draw(effects, scaled(knobs.spread, draws.normals), 1)[0]
+    played = best_in(place, limits, drawn)
+    slopes = slopes_within(limits, effects, played.action[:d])
+    if knobs.kappa < np.inf:
+        leader = best_expected_in(place, limits, effects)
+        price = leader.value - expected_within(limits, effects, played.action[:d])
+        worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
+        if price * np.sqrt(draws.uniforms[0]) > worth:
+            played = leader
+            slopes = slopes_within(limits, effects, played.action[:d])
+    return played, _most_telling(knobs, posterior, slopes, played.action)
 
 
 @kernel
@@ -102,32 +122,16 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    posterior = posterior_of(knobs.prior, evidence)
-    drawn = _drawn(knobs, posterior, draws.normals)
-    values = values_within(knobs.limits, drawn, menu.columns, menu.squared.size)
-    arm = lowest_argmax(values)
-    action = arm_of(menu, arm)
-    slopes = slopes_within(knobs.limits, posterior, _without_level(knobs, action))
-    vector, _ = most_telling(posterior, knobs.costs, slopes, action)
-    return Choice(arm, vector, PLAY, values[arm])
+    played, index = _choose(knobs, evidence, menu, draws)
+    return Choice(played.arm, index, PLAY, played.value)
 
 
 @kernel
 def _on_ball(
     knobs: WithinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    """On a solid scipy finds the best action: never compiled, `simulate` plays it step by step."""
-    posterior = posterior_of(knobs.prior, evidence)
-    drawn = _drawn(knobs, posterior, draws.normals)
-    d = body.centre.size
-    action, value = best_within(body, knobs.limits, np.ascontiguousarray(drawn[:, :d]))
-    measured = np.empty(drawn.shape[1])
-    measured[:d] = action
-    if knobs.has_levels:
-        measured[d] = 2.0 * knobs.confidence.action_bound * np.sqrt(d)
-    slopes = slopes_within(knobs.limits, posterior, _without_level(knobs, measured))
-    vector, _ = most_telling(posterior, knobs.costs, slopes, measured)
-    return ChoiceOnBall(action, vector, PLAY, value, np.nan)
+    played, index = _choose(knobs, evidence, body, draws)
+    return ChoiceOnBall(played.action, index, PLAY, played.value, np.nan)
 
 
 register(WithinKnobs, _on_arms, _on_ball)
