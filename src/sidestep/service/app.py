@@ -82,7 +82,7 @@ def create_app(
     state.listeners = Listeners(settings.streams, metrics)
     state.guard = Guard()
     for router in (api, imports, streams, tokens, system, *PAGES):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # as they are, so that the app can list them
     _handle(app)
     _describe(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
