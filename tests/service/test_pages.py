@@ -185,6 +185,20 @@ def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
     assert "is taken back" in text_of(taken)
 
 
+def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(running, clinic_page):
+    given = {"given__0": "20", "given__1": "0", "given__2": "0"}
+    one = {"do": "one", "measured": "sodium", "value": "139.5", **given}
+    page = clinic_page.post("/studies/bp/results", **one)
+    assert "A result that nobody asked for" in text_of(page)
+    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n0\t0\t0\t138\t\n10\t0\t0\t\t4.1\n"
+    page = clinic_page.post("/studies/bp/results", do="many", table=table)
+    assert "2 results from before" in text_of(page)
+    wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "11"))
+    assert "Nothing was saved" in text_of(wrong)
+    assert "row 1" in text_of(wrong).lower()
+    assert running.store.head("bp").seq == 14
+
+
 @pytest.mark.parametrize("path", ["entries/1/correct", "entries/99/withdraw", "entries/3/forget"])
 def test_what_cannot_be_changed_is_said_so(clinic_page, path):
     assert clinic_page.get(f"/studies/bp/{path}").status_code == 404

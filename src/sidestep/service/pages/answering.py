@@ -15,7 +15,7 @@ from sidestep.service.pages.not_saved import (
 )
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import common, context_here
-from sidestep.service.pages.telling import Telling, tell
+from sidestep.service.pages.telling import Telling, tell, tell_unasked
 from sidestep.service.routes import Admins, Askers, Correctors, Tellers
 from sidestep.studies.roles import ASK, CORRECT
 from sidestep.studies.words import set_text
@@ -74,6 +74,23 @@ def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -
     context = context_here(visit.study.plan, None)
     ticket = verbs.ask(new=True, price_cap=cap, context=context, actor=actor, key=form.maybe("key"))
     return go(request, f"{study_path(visit.study.name)}?question={ticket.id}#question")
+
+
+@answering.get("/studies/{name}/results")
+def results(request: Request, visit: Tellers) -> Response:
+    """The forms of results that nobody asked for."""
+    context = {**common(visit), "typed": Form(), "error": ""}
+    return page(request, "results.html", context, caller=visit.caller)
+
+
+@answering.post("/studies/{name}/results")
+def told(request: Request, visit: Tellers, form: Posted) -> Response:
+    """Record one result, or a table of them."""
+    try:
+        receipt = tell_unasked(visit.study, form, visit.caller.signs())
+    except SidestepError as error:
+        return not_saved(request, visit, error, "results.html", {"typed": form})
+    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.get("/studies/{name}/entries/{number}/{verb}")
