@@ -36,8 +36,11 @@ def test_a_new_study_says_that_it_is_your_turn(running, browser):
     assert "Nothing to recommend yet" in asked
 
 
-def test_the_page_has_the_order_of_the_card(clinic_page):
-    page = text_of(clinic_page.get("/studies/bp?wait=1"))
+def test_the_page_has_the_order_of_the_card(running, browser):
+    study = clinic(running.store)
+    play(study, 12)
+    study.ask(actor="a colleague")
+    page = text_of(browser.get("/studies/bp?wait=1"))
     order = [
         "Next question",
         "Record result",
