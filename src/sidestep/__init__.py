@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sidestep.policies.directed_thompson import DirectedThompson
     from sidestep.policies.epsilon_greedy import EpsilonGreedy
     from sidestep.policies.explore_commit import ExploreThenCommit
+    from sidestep.policies.information_directed import InformationDirected
     from sidestep.policies.oful import OFUL
     from sidestep.policies.protected_linucb import ProtectedLinUCB
     from sidestep.policies.protected_thompson import ProtectedThompson
@@ -46,6 +47,7 @@ __all__ = [
     "EpsilonGreedy",
     "ExploreThenCommit",
     "Factor",
+    "InformationDirected",
     "Outcome",
     "Problem",
     "ProtectedLinUCB",
@@ -100,6 +102,7 @@ _HOME = {
     "intervals": "policies.recommend",
     "recommend": "policies.recommend",
     "DirectedThompson": "policies.directed_thompson",
+    "InformationDirected": "policies.information_directed",
     "ProtectedThompson": "policies.protected_thompson",
     "RoundRobinLinUCB": "policies.round_robin",
     "Uniform": "policies.uniform",

@@ -27,6 +27,7 @@ SidestepError                 everything that we raise on purpose
 `-- ExecutorError             there is nobody to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
+UnsignedStateWarning          a state of an older version does not say whose it is (a warning)
 DurabilityWarning             the database may forget what it has acknowledged (a warning)
 """
 
@@ -137,3 +138,7 @@ class UnreachedDirectionsWarning(UserWarning):
 
 class DurabilityWarning(UserWarning):
     """The database may forget what it has acknowledged."""
+
+
+class UnsignedStateWarning(UserWarning):
+    """A state that does not say which policy wrote it: nobody can check that it is this one."""

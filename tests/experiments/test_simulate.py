@@ -9,6 +9,7 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.actions import UnitBall
+from sidestep.core.kernels import KERNELS
 from sidestep.environments import FreshArms, Genie, Instance, Menus, synthetic
 from sidestep.errors import CoreSetError
 from sidestep.experiments import loop
@@ -265,8 +266,8 @@ def test_policies_that_meet_the_same_arms_share_their_drawing_and_leave_them_alo
 
 
 def test_a_run_leaves_other_threads_their_turn():
-    assert loop.run_on_arms.targetoptions["nogil"]
-    assert loop.run_on_ball.targetoptions["nogil"]
+    assert KERNELS[loop.run_on_arms].nogil
+    assert KERNELS[loop.run_on_ball].nogil
 
 
 def test_menus_of_unequal_sizes_are_played_within_their_sizes():
@@ -276,7 +277,7 @@ def test_menus_of_unequal_sizes_are_played_within_their_sizes():
         policy = POLICIES[name](instance.problem)
         recorder = Recorder(instance.problem, policy, [])
         stepped = ss.simulate(recorder, instance, 60, seed=8)
-        trace = ss.simulate(policy, instance, 60, seed=8)
+        trace = ss.simulate(policy, instance, 60, seed=8, compiled=True)
         assert {len(menu) for menu in recorder.seen} == {1, 3, 8}
         assert (trace.arm == stepped.arm).all()
         for menu, arm, action in zip(recorder.seen, trace.arm, trace.action, strict=True):
@@ -397,7 +398,7 @@ def test_a_run_over_repeated_arms_names_their_first_rows_and_is_the_run_by_steps
     arms = ss.Arms(np.repeat(rng.standard_normal((6, 3)) / 3, 4, axis=0)[rng.permutation(24)])
     world = ss.environments.synthetic(3, 1, 1, arms, noise_scale=0.1, seed=1)
     for policy in (ss.ProtectedLinUCB(world.problem), ss.Uniform(world.problem)):
-        fast = ss.simulate(policy, world, 200, seed=2)
+        fast = ss.simulate(policy, world, 200, seed=2, compiled=True)
         slow = ss.simulate(policy, world, 200, seed=2, compiled=False)
         assert (fast.arm == slow.arm).all()
         assert (arms.vectors[fast.arm] == fast.action).all()

@@ -164,7 +164,13 @@ def ask_many(
 
 
 def kill_clients(
-    storage: str, acknowledged: int, *, clients: int = 2, seed: int = 0, kind: str = OF_STORE
+    storage: str,
+    acknowledged: int,
+    *,
+    clients: int = 2,
+    life: float = 0.4,
+    seed: int = 0,
+    kind: str = OF_STORE,
 ) -> Kills:
     """SIGKILL clients at any moment, start them again, until so many answers were acknowledged."""
     fresh(storage, kind)
@@ -176,7 +182,7 @@ def kill_clients(
         if chance.random() < 0.8:  # else it dies while it opens the file
             workers[0].reports.poll(30)
         for worker in workers:
-            worker.listen(chance.uniform(0.0, 0.4))
+            worker.listen(chance.uniform(0.0, life))
             worker.kill()
             heard += worker.heard
         kills += clients

@@ -52,14 +52,18 @@ def step(function: Function) -> Function:
 @cache
 def compiled(function: Function) -> Function:
     """The kernel compiled whole, with all that it calls, and cached on disk."""
-    numba = _numba()
     _teach()
     _ENTRIES.add(function)
+    return compile_alone(function, KERNELS[function])
+
+
+def compile_alone(function: Function, options: Options) -> Function:
+    """One function compiled with these options, and cached on disk."""
+    numba = _numba()
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = cache_folder()  # read once, while the function is decorated
     try:
-        options = KERNELS[function]
         return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)  # type: ignore[no-any-return]
     finally:
         settings.CACHE_DIR = before
@@ -71,7 +75,7 @@ def _numba() -> Any:
     import numba  # noqa: PLC0415  (an extra, and half a second to import)
     from numba.core import event  # noqa: PLC0415
 
-    class Announcer(event.Listener):  # type: ignore[misc, no-any-unimported]
+    class Announcer(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
             _announce(event.data["dispatcher"].py_func, event.data["args"])
 

@@ -12,10 +12,6 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.kernels import kernel
 
 EIGHT = 8  # columns in one pass
-WRITTEN = 8  # up to which d a quadratic form is written out
-CHUNK = (
-    1024  # arms worked on at a time where passes are many, so that they stay in the second cache
-)
 
 
 @kernel(refcounts=False)

@@ -209,6 +209,18 @@ def most_telling(
 
 
 @kernel
+def least_known(posterior: Posterior, costs: FloatArray, a: FloatArray) -> int:
+    """The vector with the largest variance along a, for a unit of cost; ties: lowest."""
+    best, largest = 0, -1.0
+    for v in range(costs.size):
+        spread = quadratic(posterior.inverse[v], a)
+        here = posterior.noise[v] ** 2 * spread / costs[v]
+        if here > largest * (1.0 + 1e-10):
+            best, largest = v, here
+    return best
+
+
+@kernel
 def most_telling_arm(
     posterior: Posterior, costs: FloatArray, slopes: FloatArray, menu: Menu
 ) -> tuple[int, int, float]:

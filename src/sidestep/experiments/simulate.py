@@ -4,7 +4,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
@@ -141,8 +141,9 @@ def simulate(
     fast = compiled
     if compiled is None:
         on_solid = isinstance(instance.actions, SOLIDS)
-        fast = can_compile(policy, instance)
-        fast = fast and is_worth_compiling(policy.knobs, horizon, on_solid=on_solid)
+        fast = can_compile(policy, instance) and is_worth_compiling(
+            policy.knobs, horizon, on_solid=on_solid
+        )
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
@@ -164,7 +165,7 @@ def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
     return told and isinstance(instance.actions, SOLIDS)
 
 
-def can_compile(policy: Policy[Any], instance: Instance) -> bool:
+def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPolicy]:
     """Whether there is a compiled loop for this policy on this world."""
     return isinstance(policy, CompiledPolicy) and not _needs_programs(policy, instance)
 

@@ -20,7 +20,6 @@ A state that is kept as text, and `ss.testing.check_policy`, need two more: `sta
 `policy.state_from_json(text)`.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked_actions
-from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import (
     check_choice,
     check_integer,
@@ -38,6 +37,7 @@ from sidestep.core.checks import (
     check_probability,
     check_rng,
     check_scale,
+    shown,
 )
 from sidestep.core.compiled import step
 from sidestep.core.confidence import RADII, Confidence
@@ -46,16 +46,23 @@ from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot, scaled
 from sidestep.core.kernels import ieee_arithmetic, kernel
 from sidestep.core.lock_in import LockInMonitor, locked_in
-from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
+from sidestep.core.problem import (
+    Problem,
+    Query,
+    checked_feedback,
+    checked_parts,
+    checked_query,
+    per_vector,
+)
 from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import Draws, decide_on_arms, decide_on_ball
+from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
+from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
 
 PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
 PHASES = ("play", "explore", "core-set", "locked-in")
 
-STATE_VERSION = 2
-WHOLE = ("counts", "streak")  # fields of the evidence that count
 FOREVER = 2**62
 NO_DRAWS = np.empty(0)
 
@@ -70,6 +77,7 @@ class Decision:
     arm: int | None = None  # row of the action among the arms; None on solids and off the menu
     bound: float | None = None  # certificate: no action of the ball is worth more, optimistically
     spectrum: Spectrum | None = None  # evidence on the rank, where the player is not told it
+    exact: bool | None = None  # whether the core set is proved the best; None where there is none
 
     @property
     def gap(self) -> float | None:
@@ -78,25 +86,6 @@ class Decision:
             return None
         slack = self.bound - self.value
         return slack / max(abs(self.value), 1e-300) if slack > 0 else 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """What a policy has learned."""
-
-    evidence: Evidence
-    core_set: IntArray  # (L+1,): 1 for the target and the core set; all 0 until it is known
-
-    @property
-    def round(self) -> int:
-        """Number of measurements so far."""
-        return int(self.evidence.counts.sum())
-
-    def to_json(self) -> str:
-        """The state as text; `state_from_json` gives it back to the last bit."""
-        evidence = {name: value.tolist() for name, value in self.evidence._asdict().items()}
-        content = {"evidence": evidence, "core_set": self.core_set.tolist()}
-        return json.dumps({"version": STATE_VERSION, **content}, allow_nan=False)
 
 
 StateT = TypeVar("StateT")
@@ -143,7 +132,8 @@ class CompiledPolicy:
     def init(self) -> State:
         """State before the first round."""
         core_set = np.ones(self.problem.n_vectors, dtype=np.int64)
-        return State(no_evidence(self.knobs.confidence.rho, self.problem.dim), core_set)
+        evidence = no_evidence(self.knobs.confidence.rho, self.problem.dim)
+        return State(evidence, core_set, self.fingerprint())
 
     def ask(
         self, state: State, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
@@ -158,14 +148,14 @@ class CompiledPolicy:
             return self._decide(state, evidence, actions, draws)
 
     def _decide(self, state: State, evidence: Evidence, actions: Actions, draws: Draws) -> Decision:
-        seen = self.spectrum(state)
+        seen, exact = self.spectrum(state), self.exact(state)
         if not isinstance(actions, Arms):
             on_ball = step(decide_on_ball)(
                 self.knobs, evidence, state.core_set, actions.body, draws
             )
             query = Query(on_ball.action, on_ball.vector)
             value, bound = _known(on_ball.value), _known(on_ball.bound)
-            return Decision(query, PHASES[on_ball.phase], value, None, bound, seen)
+            return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
         menu = Menu(actions.columns, actions.squared)
         choice = step(decide_on_arms)(self.knobs, evidence, state.core_set, menu, draws)
         phase, value = PHASES[choice.phase], _known(choice.value)
@@ -174,7 +164,8 @@ class CompiledPolicy:
                 Query(basis_vector(actions.dim, choice.arm), choice.vector), phase, value
             )
         query = Query(actions.vectors[choice.arm], choice.vector)
-        return Decision(query, phase, value, actions.row(choice.arm), spectrum=seen)
+        row = actions.row(choice.arm)
+        return Decision(query, phase, value, row, spectrum=seen, exact=exact)
 
     def _draws(self, rng: Generator, *, on_ball: bool) -> Draws:
         uniforms, normals = self.draws_per_round(on_ball=on_ball)
@@ -192,7 +183,8 @@ class CompiledPolicy:
             return state
         # from Python, arrays are copied faster than `copy_evidence` could hand them back
         copies = Evidence._make(map(np.ndarray.copy, state.evidence))
-        grown = State(copies, state.core_set.copy())
+        whose = self.fingerprint() if state.fingerprint is None else state.fingerprint
+        grown = State(copies, state.core_set.copy(), whose)
         confidence = self.knobs.confidence
         if confidence.discount < 1.0:
             step(fade)(grown.evidence, confidence.rho, confidence.discount)
@@ -216,6 +208,10 @@ class CompiledPolicy:
         """What the evidence says of the rank; None where the player is told it, or does not ask."""
         return None
 
+    def exact(self, state: State) -> bool | None:
+        """Whether the core set is proved to be the best subset; None where none was chosen."""
+        return None
+
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """How many uniforms and how many normals a round takes; the same number every round."""
         return 0, self.problem.dim if on_ball else 0
@@ -235,8 +231,17 @@ class CompiledPolicy:
         """What is done between rounds now and then, in place."""
 
     def state_from_json(self, text: str) -> State:
-        """A state from its text."""
-        return read_state(self.problem, text)
+        """A state from its text: of this policy, this problem and this rho, or one sentence."""
+        return read_state(self.fingerprint(), self.problem, self.init(), text)
+
+    def fingerprint(self) -> Fingerprint:
+        """Whose states these are."""
+        return Fingerprint(type(self).__name__, facts_of(self.problem), self.learns_by())
+
+    def learns_by(self) -> dict[str, Any]:
+        """What the numbers of a state depend on beside the problem, as JSON has it."""
+        confidence = self.knobs.confidence
+        return {"rho": as_json(confidence.rho), "discount": confidence.discount}
 
     def _expected(self, evidence: Evidence, pending: Sequence[Query]) -> Evidence:
         """Evidence as it will be once what is pending has come in as predicted.
@@ -292,43 +297,20 @@ def draw_one(uniform: float, count: int) -> int:
     return min(int(uniform * count), count - 1)
 
 
-def read_state(problem: Problem, text: str) -> State:
-    """State from the text that `to_json` wrote, checked against the problem."""
-    try:
-        content = json.loads(text)
-        version = content["version"]
-        if version == STATE_VERSION:
-            fields = content["evidence"]
-            core_set = np.array(content["core_set"], dtype=np.int64)
-            evidence = Evidence(
-                **{
-                    name: np.array(fields[name], dtype=np.int64 if name in WHOLE else float)
-                    for name in Evidence._fields
-                }
-            )
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
-        came = repr(text)[:60]
-        raise InputError(f"state must be the text that to_json wrote, got {came}") from error
-    if version != STATE_VERSION:
-        raise InputError(f"state must have version {STATE_VERSION}, got {version!r}")
-    expected = no_evidence(np.ones(problem.n_vectors), problem.dim)._asdict()
-    found = {**evidence._asdict(), "core_set": core_set}
-    for name, like in {**expected, "core_set": np.ones(problem.n_vectors)}.items():
-        if found[name].shape != like.shape:
-            raise InputError(
-                f"state must have {name} of shape {like.shape} for this problem, "
-                f"got {found[name].shape}"
-            )
-        if not np.isfinite(found[name]).all():
-            raise InputError(f"state must be finite numbers, got NaN or infinity in {name}")
-    return State(evidence, core_set)
-
-
 def known_rank(problem: Problem, policy: str) -> int:
     """s, or one sentence that asks for it."""
     if problem.subspace_dim is None:
         raise InputError(f"{policy} needs the problem's subspace_dim, got None")
     return problem.subspace_dim
+
+
+def check_equal_costs(problem: Problem, policy: str) -> None:
+    """Raise where one measurement costs more than another: this policy would take no notice."""
+    if np.ptp(per_vector(problem.costs, problem.n_vectors)) > 0:
+        raise InputError(
+            f"costs must be the same for every vector, as {policy} does not weigh them "
+            f"(the Thompson players do), got {shown(problem.costs)}"
+        )
 
 
 def confidence_for(

@@ -11,6 +11,7 @@ from sidestep.core.problem import Problem
 from sidestep.policies.directed_thompson import DirectedThompson
 from sidestep.policies.epsilon_greedy import EpsilonGreedy
 from sidestep.policies.explore_commit import ExploreThenCommit
+from sidestep.policies.information_directed import InformationDirected
 from sidestep.policies.oful import OFUL
 from sidestep.policies.protected_linucb import ProtectedLinUCB
 from sidestep.policies.protected_thompson import ProtectedThompson
@@ -24,6 +25,7 @@ POLICIES: dict[str, type] = {
     "oful": OFUL,
     "protected-thompson": ProtectedThompson,
     "directed-thompson": DirectedThompson,
+    "information-directed": InformationDirected,
     "explore-then-commit": ExploreThenCommit,
     "uniform": Uniform,
 }

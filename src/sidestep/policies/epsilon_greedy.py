@@ -19,6 +19,7 @@ from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
+    check_equal_costs,
     confidence_for,
     draw_one,
     known_rank,
@@ -114,6 +115,7 @@ class EpsilonGreedy(CompiledPolicy):
     draws_arms = True
 
     def __post_init__(self) -> None:
+        check_equal_costs(self.problem, "EpsilonGreedy")
         check_positive("epsilon", self.epsilon)
         check_choice("explore_index", self.explore_index, ("all", "protected"))
         rank = known_rank(self.problem, "EpsilonGreedy")

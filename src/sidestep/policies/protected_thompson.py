@@ -1,9 +1,11 @@
-"""Thompson sampling for the protected bandit (ours; no regret bound is known).
+"""Thompson sampling for the protected bandit (ours).
 
 Draw every vector from what is believed of it (core/posterior.py), pool the protected draws into their
 closest s-dimensional subspace, vectors that are better known counting more, and play the best action
 of that draw. There is no CORE-SET phase and no optimistic problem. What is measured is the vector whose
-measurement takes most off the variance of the reward of the action that is played.
+measurement takes most off the variance of the reward of the action that is played. With query="widest" it
+is the vector that is least known along that action: for this query there is a regret bound on the
+ball (docs/theory.md).
 """
 
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_choice
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
@@ -23,6 +26,7 @@ from sidestep.core.pooled import (
 from sidestep.core.posterior import (
     Prior,
     draw,
+    least_known,
     most_telling,
     posterior_of,
     row_weights,
@@ -50,6 +54,7 @@ class ThompsonKnobs(NamedTuple):
     prior: Prior
     rank: int  # s, or -1: core_set says
     costs: FloatArray  # (L+1,)
+    is_directed: bool
 
 
 @kernel
@@ -64,7 +69,11 @@ def _choose(
     played = best_along(place, view.rest, draws.normals[: drawn.shape[1]])
     if doubted > real:
         view = pooled_frame(drawn, weights, doubted)
-    index, _ = most_telling(posterior, knobs.costs, gradient(view, played.action), played.action)
+    if knobs.is_directed:
+        slopes = gradient(view, played.action)
+        index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
+    else:
+        index = least_known(posterior, knobs.costs, played.action)
     return played, index
 
 
@@ -99,19 +108,23 @@ class ProtectedThompson(CompiledPolicy):
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta    at which the rank is decided, where a resolution is told instead of it
+    query    "directed": measure what the reward depends on most; "widest": what is least known
     """
 
     problem: Problem
     rho: float | None = None
     memory: float | None = None
     delta: float = 0.05
+    query: str = "directed"
     knobs: ThompsonKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
 
     def __post_init__(self) -> None:
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
-        object.__setattr__(self, "knobs", ThompsonKnobs(*common))
+        check_choice("query", self.query, ("directed", "widest"))
+        knobs = ThompsonKnobs(*common, is_directed=self.query == "directed")
+        object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """One posterior draw."""

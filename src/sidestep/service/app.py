@@ -12,7 +12,6 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
-from sidestep import __version__
 from sidestep.errors import InputError, SidestepError
 from sidestep.service import answers
 from sidestep.service.auth import Door
@@ -39,6 +38,7 @@ from sidestep.service.system import system
 from sidestep.service.tokens import tokens
 from sidestep.service.watch import LOGGER, Watch
 from sidestep.studies.book import Question
+from sidestep.studies.events import CODE
 from sidestep.studies.groups import Groups
 from sidestep.studies.sql import SqlStore
 from sidestep.studies.study import Study
@@ -68,7 +68,7 @@ def create_app(
     """The service on a store; the caller closes the store."""
     app = FastAPI(
         title="sidestep",
-        version=__version__,
+        version=CODE,
         summary="Move one outcome and leave the others alone.",
         description=DESCRIPTION,
         lifespan=_life,

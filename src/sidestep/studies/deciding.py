@@ -136,7 +136,10 @@ def _measuring(mind: Mind, names: tuple[str, ...]) -> Any:
         for outcome in mind.plan.outcomes
     ]
     problem = replace(mind.policy.problem, costs=costs)
-    return from_config(mind.plan.policy, problem, mind.plan.knobs)
+    try:
+        return from_config(mind.plan.policy, problem, mind.plan.knobs)
+    except InputError:  # it does not weigh costs: `_measured` sees to it
+        return mind.policy
 
 
 def _setting(mind: Mind, decision: Decision) -> tuple[Setting, int | None]:

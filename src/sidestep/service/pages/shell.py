@@ -13,9 +13,9 @@ from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sidestep import __version__
 from sidestep.service.auth import Caller, Door
 from sidestep.service.pages.views import capital, day_text
+from sidestep.studies.events import CODE
 
 BROWSER = "sidestep_browser"
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
@@ -45,7 +45,7 @@ def page(
         caller=caller,
         csrf=lambda: forms_secret(state.door, browser),
         key=lambda: secrets.token_hex(16),
-        version=__version__,
+        version=CODE,
     )
     response = HTMLResponse(text, status)
     if BROWSER not in request.cookies:
