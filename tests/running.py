@@ -1,8 +1,11 @@
 """A service that runs in a thread of the tests, on a port of its own."""
 
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -15,6 +18,15 @@ from sidestep.studies.sql import SqlStore
 PASSWORD = "correct horse battery"
 
 
+@cache
+def empty_file() -> bytes:
+    """A database without a study: made once, as migrations take a while."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        SqlStore.open(path).close()
+        return path.read_bytes()
+
+
 class Running:
     """An app and where it listens."""
 
@@ -23,6 +35,8 @@ class Running:
     ):
         flags = {"storage": str(storage), "port": 0, **settings}
         self.settings: Settings = load(flags, environment={}).settings
+        if isinstance(storage, Path) and not storage.exists():
+            storage.write_bytes(empty_file())
         self.store = SqlStore.open(str(storage), patience=10.0)
         self.app = create_app(self.settings, self.store, laboratory)
         config = uvicorn.Config(

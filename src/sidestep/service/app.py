@@ -20,6 +20,7 @@ from sidestep.service.desk import Desk
 from sidestep.service.importing import imports
 from sidestep.service.kinds import KINDS, Kind, kind_of
 from sidestep.service.metrics import Metrics
+from sidestep.service.notices import Notices
 from sidestep.service.pages.answering import answering
 from sidestep.service.pages.errors import files, is_for_people, problem_page
 from sidestep.service.pages.link import link_pages
@@ -77,12 +78,13 @@ def create_app(
     )
     state, metrics = app.state, Metrics()
     state.settings, state.metrics, state.laboratory = settings, metrics, laboratory
-    state.desk = Desk(store, Groups(watch=metrics.group.observe))
+    groups, notices = Groups(watch=metrics.group.observe), Notices(settings, metrics)
+    state.desk = Desk(store, groups, notices)
     state.door = Door(store, settings)
     state.listeners = Listeners(settings.streams, metrics)
     state.guard = Guard()
     for router in (api, imports, streams, tokens, system, *PAGES):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # as they are, so that the app can list them
     _handle(app)
     _describe(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)

@@ -137,15 +137,15 @@ def check_origin(request: Request) -> None:
 
 
 class Needs:
-    """A dependency: the caller has this role in the study of the address."""
+    """A dependency: the caller has these roles in the study of the address."""
 
-    def __init__(self, role: str) -> None:
-        self.role = role
+    def __init__(self, *roles: str) -> None:
+        self.roles = roles
 
     def __call__(self, request: Request, name: str) -> Visit:
         """The visit; 401, 404 or 403 where there can be none."""
         caller, desk = known_caller(request), request.app.state.desk
-        return Visit(caller, allowed(desk, caller, self.role, name))
+        return Visit(caller, allowed(desk, caller, self.roles, name))
 
 
 class NeedsEverywhere:
@@ -162,11 +162,12 @@ class NeedsEverywhere:
         return caller
 
 
-def allowed(desk: Desk, caller: Caller, role: str, name: str) -> OpenStudy:
-    """The study, where the caller has the role; to others it does not exist."""
+def allowed(desk: Desk, caller: Caller, roles: tuple[str, ...], name: str) -> OpenStudy:
+    """The study, where the caller has the roles; to others it does not exist."""
     if not caller.rights.allow(READ, name):
         raise StudyNotFound(f"there is no study {name!r}")  # and no hint at others
     study = desk.study(name)
-    if not caller.rights.allow(role, name):
-        raise HttpProblem(FORBIDDEN, f"this needs the role {role!r} in study {name!r}")
+    for role in roles:
+        if not caller.rights.allow(role, name):
+            raise HttpProblem(FORBIDDEN, f"this needs the role {role!r} in study {name!r}")
     return study

@@ -14,6 +14,7 @@ from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from sidestep.service.notices import Notices
 from sidestep.studies.advice import Best, Explanation
 from sidestep.studies.book import Question
 from sidestep.studies.card import Card
@@ -22,7 +23,7 @@ from sidestep.studies.factors import Setting, Value
 from sidestep.studies.groups import Groups
 from sidestep.studies.plan import Plan
 from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import Head
+from sidestep.studies.store import Head, Log, Store, Writer
 from sidestep.studies.story import Belief, story
 from sidestep.studies.study import Study
 
@@ -44,12 +45,12 @@ class OpenStudy:
     """A study that is in use."""
 
     def __init__(
-        self, name: str, store: SqlStore, groups: Groups, pool: ThreadPoolExecutor
+        self, name: str, store: SqlStore, writer: Writer, pool: ThreadPoolExecutor
     ) -> None:
         self.name, self.store, self._pool = name, store, pool
-        self.verbs = Study.open(name, store, writer=groups.write)
-        self._reader = Study.open(name, store, writer=groups.write)
-        self._thinker = Study.open(name, store, writer=groups.write)
+        self.verbs = Study.open(name, store, writer=writer)
+        self._reader = Study.open(name, store, writer=writer)
+        self._thinker = Study.open(name, store, writer=writer)
         self._reading, self._thinking = threading.Lock(), threading.Lock()
         self._turn = threading.Lock()
         self._known: OrderedDict[str, _Known] = OrderedDict()
@@ -168,8 +169,8 @@ def _failed(known: _Known) -> bool:
 class Desk:
     """Every study that is open here; those that were not used for longest are put away."""
 
-    def __init__(self, store: SqlStore, groups: Groups) -> None:
-        self.store, self.groups = store, groups
+    def __init__(self, store: SqlStore, groups: Groups, notices: Notices) -> None:
+        self.store, self.groups, self._notices = store, groups, notices
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="working out")
         self._turn = threading.Lock()
         self._open: OrderedDict[str, OpenStudy] = OrderedDict()
@@ -179,7 +180,7 @@ class Desk:
         with self._turn:
             found = self._open.get(name)
         if found is None:
-            found = OpenStudy(name, self.store, self.groups, self._pool)
+            found = OpenStudy(name, self.store, self._write, self._pool)
         with self._turn:
             found = self._open.setdefault(name, found)
             self._open.move_to_end(name)
@@ -190,7 +191,20 @@ class Desk:
     def __len__(self) -> int:
         return len(self._open)
 
+    def _write(
+        self,
+        store: Store,
+        name: str,
+        act: Callable[[Log], T],
+        after: Callable[[T], None] | None = None,
+    ) -> T:
+        """What `act` returned, once it is saved; then whoever is to be told is told."""
+        done = self.groups.write(store, name, act, after)
+        self._notices.saw(name, done)
+        return done
+
     def close(self) -> None:
         """Finish what was begun."""
         self.groups.close()
+        self._notices.close()
         self._pool.shutdown(wait=True, cancel_futures=True)

@@ -36,6 +36,7 @@ KINDS: dict[type[errors.SidestepError], Kind] = {
     errors.AccessError: Kind(403, "forbidden", "This is not yours to do"),
     errors.CoreSetError: Kind(500, "core-set", "The policy came to no end"),
     errors.ResultsError: Kind(500, "results", "Results cannot be written"),
+    errors.FailedRunsError: Kind(500, "failed-runs", "Some runs failed"),
     errors.ExecutorError: Kind(500, "executor", "There is nobody to run it"),
     errors.SidestepError: Kind(500, "sidestep", "Something went wrong"),
 }

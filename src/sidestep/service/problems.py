@@ -11,9 +11,10 @@ from sidestep.errors import AccessError
 from sidestep.service.kinds import KINDS, Kind
 
 MEDIA_TYPE = "application/problem+json"
-LONGEST_PLACE = 60  # characters of the caller's own words that are repeated
+LONGEST_PLACE = 60
 
 
+_OURS = re.compile(r"[a-z_]{1,20}|\d{1,6}")  # anything else may be the caller's own words
 _BRANCH = re.compile(r"(constrained-|function-|dict\[|list\[|tuple\[|(float|int|str|bool)$)")
 
 
@@ -71,9 +72,10 @@ def plain_kind(status: int) -> Kind:
 
 
 def _place(loc: tuple[Any, ...]) -> str:
-    """Names and numbers, without what the checker calls its own branches."""
+    """Names of ours and numbers, without what the checker calls its own branches."""
     parts = (str(part) for part in loc)
-    return ".".join(part for part in parts if not _BRANCH.match(part))[:LONGEST_PLACE]
+    kept = (part for part in parts if not _BRANCH.match(part))
+    return ".".join(part if _OURS.fullmatch(part) else "…" for part in kept)[:LONGEST_PLACE]
 
 
 def _sentence(said: str) -> str:

@@ -1,5 +1,6 @@
 """The server: listens until it is told to stop, then finishes what was begun."""
 
+import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -33,9 +34,10 @@ class Server(uvicorn.Server):
             self._ready(address_of(self))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks to finish, a second one to stop at once."""
+        """The first signal asks to finish, a second one to stop at once; neither is passed on."""
         self._app.state.listeners.stopping.set()
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
 
 def open_sql(storage: str) -> SqlStore:

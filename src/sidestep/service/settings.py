@@ -126,9 +126,9 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path} must be a file that can be read, got: {error.strerror}") from None
+        raise InputError(f"{path} must be a file that can be read, got {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} must be a TOML file, got: {error}") from None
+        raise InputError(f"{path} must be a TOML file, got {error}") from None
     for name in content:
         if name not in Settings.model_fields:
             near = get_close_matches(name, Settings.model_fields, n=1)

@@ -98,7 +98,7 @@ async def _told(
 
 def _look(request: Request, name: str, after: int) -> tuple[list[str], int]:
     """New entries; the right to see them is asked for every time, as it may end."""
-    study = allowed(request.app.state.desk, known_caller(request), READ, name)
+    study = allowed(request.app.state.desk, known_caller(request), (READ,), name)
     found = study.verbs.history(after, MOST)
     lines = [
         f"id: {event.seq}\nevent: {event.kind}\n"

@@ -67,7 +67,7 @@ def import_study(store: Store, lines: Iterable[str]) -> Head:
     head = Head(
         header["name"],
         header["status"],
-        _config(*first),
+        _config(*first, header["name"]),
         header["seq"],
         header["hash"],
         datetime.fromisoformat(header["updated"]),
@@ -174,12 +174,12 @@ def _put_blobs(store: Store, lines: Numbered) -> tuple[int, Body]:
     raise _refusal(2, "an event, and the file to go on")
 
 
-def _config(number: int, line: Body) -> Body:
-    """What event 1 says that the study rests on."""
+def _config(number: int, line: Body, name: str) -> Body:
+    """What event 1 says that the study rests on; it names the study too."""
     body = line.get("body")
     config = body.get("config") if isinstance(body, dict) else None
-    if not isinstance(config, dict):
-        raise _refusal(number, "the event that created a study")
+    if not isinstance(body, dict) or not isinstance(config, dict) or body.get("name") != name:
+        raise _refusal(number, "the event that created a study, of the name that its head says")
     return config
 
 

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import HTMLResponse
 
-from sidestep.errors import SidestepError
+from sidestep.errors import InputError, SidestepError
+from sidestep.service.auth import Needs, Visit
 from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.not_saved import (
     not_saved,
@@ -14,14 +15,14 @@ from sidestep.service.pages.not_saved import (
 )
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import common, context_here
-from sidestep.service.pages.telling import Telling, tell
-from sidestep.service.problems import FORBIDDEN, HttpProblem
+from sidestep.service.pages.telling import Telling, tell, tell_unasked
 from sidestep.service.routes import Admins, Askers, Correctors, Tellers
-from sidestep.studies.roles import ASK
+from sidestep.studies.roles import ASK, CORRECT
 from sidestep.studies.words import set_text
 
 answering = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 
+Exchangers = Annotated[Visit, Depends(Needs(CORRECT, ASK))]
 Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
@@ -54,7 +55,7 @@ def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> 
     laboratory, study = request.app.state.laboratory, visit.study
     question = next((each for each in study.questions() if each.id == number), None)
     if laboratory is None or question is None or study.name != "demo":
-        raise HttpProblem(FORBIDDEN, "only a question of the demo is answered by its laboratory")
+        raise InputError("a question of the demo must be named, got another")
     receipt = study.verbs.tell(
         number, laboratory(study.verbs, question), actor="simulated laboratory"
     )
@@ -62,10 +63,8 @@ def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> 
 
 
 @answering.post("/studies/{name}/questions/{number}/instead")
-def instead(request: Request, visit: Correctors, number: Number, form: Posted) -> Response:
+def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -> Response:
     """Withdraw a question that costs too much, and put one that does not."""
-    if not visit.caller.rights.allow(ASK, visit.study.name):
-        raise HttpProblem(FORBIDDEN, f"this needs the role {ASK!r} too")
     verbs, actor, cap = (
         visit.study.verbs,
         visit.caller.signs(),
@@ -75,6 +74,23 @@ def instead(request: Request, visit: Correctors, number: Number, form: Posted) -
     context = context_here(visit.study.plan, None)
     ticket = verbs.ask(new=True, price_cap=cap, context=context, actor=actor, key=form.maybe("key"))
     return go(request, f"{study_path(visit.study.name)}?question={ticket.id}#question")
+
+
+@answering.get("/studies/{name}/results")
+def results(request: Request, visit: Tellers) -> Response:
+    """The forms of results that nobody asked for."""
+    context = {**common(visit), "typed": Form(), "error": ""}
+    return page(request, "results.html", context, caller=visit.caller)
+
+
+@answering.post("/studies/{name}/results")
+def told(request: Request, visit: Tellers, form: Posted) -> Response:
+    """Record one result, or a table of them."""
+    try:
+        receipt = tell_unasked(visit.study, form, visit.caller.signs())
+    except SidestepError as error:
+        return not_saved(request, visit, error, "results.html", {"typed": form})
+    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.get("/studies/{name}/entries/{number}/{verb}")

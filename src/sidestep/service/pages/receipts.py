@@ -47,7 +47,7 @@ def headline(plan: Plan, event: Event) -> str:
 def changed_text(study: OpenStudy, event: Event) -> str:
     """What a result changed, where both recommendations are known: before it and after it."""
     before, after = study.bests_around(event.seq)
-    if before is None or after is None or after.action is None:
+    if before is None or after is None or after.results < after.needed:
         return ""
     sentences = [_effect(study.plan, event, after), _chance(before, after)]
     return " ".join(sentence for sentence in sentences if sentence)

@@ -110,5 +110,6 @@ def file_path(name: str) -> str:
     return f"/static/{name}?v={file(name)[2]}"
 
 
-_PAGES.globals |= {"file": file_path, "study_path": study_path}
+PACE = {"again": 10, "news": 5}  # seconds until a page tries to save again, or looks for news
+_PAGES.globals |= {"file": file_path, "study_path": study_path, "pace": PACE}
 _PAGES.filters |= {"capital": capital, "day": day_text}

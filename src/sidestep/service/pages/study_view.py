@@ -135,7 +135,7 @@ def story_part(
     study: OpenStudy, best: Best, context: dict[str, Any] | None, patience: float | None
 ) -> dict[str, Any] | None:
     """How the recommendation came about; None where it is not worked out yet."""
-    if best.action is None:
+    if best.action is None or best.results < best.needed:
         return {"any": False}
     told = study.story_within(patience, best.action, context)
     if told is None:

@@ -10,10 +10,12 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.kinds import kind_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.not_saved import really_done
+from sidestep.service.pages.setup import pasted
 from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.recording import check_asked
+from sidestep.studies.ticket import Receipt
 from sidestep.studies.values import read_number
 from sidestep.studies.words import plain, with_unit
 
@@ -53,6 +55,24 @@ def tell(request: Request, telling: Telling, form: Form, visit: Visit | None = N
     except SidestepError as error:
         return _state(request, telling, form, question, "wrong", {"sentence": str(error)}, 422)
     return go(request, f"{telling.back}?saved={receipt.entries[0]}")
+
+
+def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
+    """Record one result with what was done, or a table of them."""
+    plan, key = study.plan, form.maybe("key")
+    if form.text("do") == "many":
+        table = pasted(form.text("table"), "results")
+        return study.verbs.import_results(table or {}, actor=actor, key=key)
+    name = form.text("measured")
+    return study.verbs.tell(
+        None,
+        form.number("value", name),
+        measured=name,
+        given=form.setting("given.", plan.factors),
+        context=form.setting("context.", plan.context),
+        actor=actor,
+        key=key,
+    )
 
 
 def asked_question(study: OpenStudy, number: int) -> Question:
