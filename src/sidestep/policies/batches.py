@@ -20,15 +20,15 @@ from sidestep.core.actions import Actions, Arms
 from sidestep.core.checks import check_integer
 from sidestep.core.problem import Query, checked_feedback, checked_query
 from sidestep.errors import InputError, UnreachedDirectionsWarning
-from sidestep.policies.base import Decision, Policy
+from sidestep.policies.base import Decision, Policy, StateT
 from sidestep.policies.protocol import takes_pending
 
 TRIES = 64  # how often a panel asks again for a vector that it does not hold yet
 
 
 def ask_batch(
-    policy: Policy[Any],
-    state: Any,
+    policy: Policy[StateT],
+    state: StateT,
     actions: Actions,
     rng: Generator,
     size: int,
@@ -45,8 +45,8 @@ def ask_batch(
 
 
 def ask_panel(
-    policy: Policy[Any],
-    state: Any,
+    policy: Policy[StateT],
+    state: StateT,
     actions: Actions,
     rng: Generator,
     size: int,
@@ -86,7 +86,7 @@ def _check_counts_on_answers(policy: Policy[Any]) -> None:
         )
 
 
-def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:
+def tell_all(policy: Policy[StateT], state: StateT, records: object) -> StateT:
     """The state after many measurements at once; a row that is wrong leaves everything as it was.
 
     `records` is a frame or a mapping of columns, with `index`, `value` (or `feedback`) and the action as
@@ -104,13 +104,14 @@ def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:
     return state
 
 
-def _as_index(index: Any) -> Any:
+def _as_index(index: object) -> Any:
     """A whole number as an int, whatever kind of number the frame holds; else what came."""
-    is_whole = isinstance(index, (float, np.floating)) and float(index).is_integer()
-    return int(index) if is_whole else index
+    if isinstance(index, (float, np.floating)) and float(index).is_integer():
+        return int(index)
+    return index
 
 
-def _rows(records: Any, dim: int) -> Iterable[tuple[Any, Any, Any]]:
+def _rows(records: object, dim: int) -> Iterable[tuple[Any, Any, Any]]:
     """Rows (action, index, value) of whatever came."""
     if hasattr(records, "columns") or isinstance(records, Mapping):
         return _from_columns(records, dim)

@@ -6,7 +6,7 @@ in 100 instead of 95, so those of effects are drawn a tenth wider. Coverage is m
 (docs/theory.md).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -82,7 +82,7 @@ def posterior_under(
     return Posterior((inverse @ moment[:, :, None])[:, :, 0], inverse, noise)
 
 
-def checked_belief(policy: Any, state: State, level: float) -> Belief:
+def checked_belief(policy: object, state: State, level: float) -> Belief:
     """The same, or one sentence that says what it cannot be had for."""
     check_probability("level", level)
     if not isinstance(policy, CompiledPolicy):
