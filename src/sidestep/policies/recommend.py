@@ -226,12 +226,14 @@ def _verdicts(limits: Limits | None, effects: tuple[Interval, ...]) -> tuple[str
     """Of every protected outcome: the whole interval inside, the whole interval outside, or neither."""
     if limits is None:
         return ()
-    said = []
-    for effect, low, high in zip(effects[1:], limits.low, limits.high, strict=True):
-        inside = low <= effect.low and effect.high <= high
-        outside = effect.high < low or high < effect.low
-        said.append(WITHIN if inside else BEYOND if outside else OPEN)
-    return tuple(said)
+    sides = zip(effects[1:], limits.low, limits.high, strict=True)
+    return tuple(verdict_of(low, high, effect.low, effect.high) for effect, low, high in sides)
+
+
+def verdict_of(low: float, high: float, begin: float, end: float) -> str:
+    """What an interval from begin to end says of the limits low and high."""
+    outside = end < low or high < begin
+    return WITHIN if low <= begin and end <= high else BEYOND if outside else OPEN
 
 
 def _rivals(
