@@ -106,6 +106,13 @@ def test_no_coordinate_moves_farther_than_the_step(known, in_box):
         assert BOX.contains(decision.query.action)
 
 
+def test_a_step_is_counted_from_what_was_told_last(known):
+    player, state = known
+    state = player.tell(state, ss.Query(ARMS.vectors[7], 1), 0.1)
+    for decision in asked((player, state), largest_step=0.3):
+        assert (np.abs(decision.query.action - ARMS.vectors[7]) <= 0.3 + 1e-9).all()
+
+
 @pytest.mark.parametrize(
     "solid", [ss.UnitBall(4), ss.Simplex(4), ss.Ellipsoid([1.0, 0.5, 0.5, 1.0])]
 )
@@ -204,7 +211,6 @@ def test_a_policy_of_four_arguments_goes_on_playing_and_says_what_it_cannot(refu
         ({"allowed": [True]}, "allowed must be whole numbers"),
         ({"allowed": [40]}, "allowed must name rows of the arms, got 40"),
         ({"measure_only": [4]}, "measure must lie in 0..3"),
-        ({"largest_step": 0.1}, "last must be the action"),
         ({"largest_step": -1.0, "last": [0.0] * 4}, "largest_step must be zero or positive"),
         ({"largest_step": 0.1, "last": [0.0] * 3}, "last must have 4 coordinates"),
         ({"largest_step": 1e-9, "last": [9.0] * 4}, "must leave an arm, got none"),

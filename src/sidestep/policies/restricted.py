@@ -15,7 +15,7 @@ from sidestep.errors import InputError
 from sidestep.policies.base import CompiledPolicy, Decision
 from sidestep.policies.belief import belief_of, outcome_effects, quantile
 from sidestep.policies.reasons import standpoint_for
-from sidestep.policies.recommend import OPEN, recommend, verdict_of
+from sidestep.policies.recommend import recommend
 from sidestep.policies.restrictions import (
     CONFIRM,
     Restrictions,
@@ -23,6 +23,7 @@ from sidestep.policies.restrictions import (
     playable,
     within_reach,
 )
+from sidestep.policies.settling import OPEN, verdict_of
 from sidestep.policies.standpoint import Standpoint, best_in_solid, values_at
 from sidestep.policies.state import State
 
@@ -39,7 +40,7 @@ def ask_restricted(
     restrictions: Restrictions,
 ) -> Decision:
     """What to play and what to measure, where not everything may be; evidence: with what is pending."""
-    told = checked_restrictions(policy.problem, restrictions)
+    told = checked_restrictions(policy.problem, restrictions, state.evidence.last)
     here = None if told.price_cap is None else _standpoint(policy, evidence, state)
     menu = playable(actions, told)
     if here is not None and isinstance(menu, Arms):

@@ -7,7 +7,7 @@ yours does if its `ask` takes `restrictions`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ class Restrictions:
     allowed        rows of the arms that may be played, as decisions name them
     measure_only   indices of the vectors that can be measured; what the others cost plays no part
     largest_step   how far every coordinate may move from `last`: a number, or one each (infinite: free)
-    last           the action that was played last; needed with largest_step
+    last           the action from which; None: the one that was told last, zero before the first
     price_cap      what the action may be expected to lose against the best of what may be played
     purpose        "learn"; or "confirm": play what is recommended, and measure the protected outcome
                    that is least settled, in units of its tolerance
@@ -54,16 +54,17 @@ class Restrictions:
             raise InputError(
                 f"price_cap must be zero or positive and finite, got {shown(self.price_cap)}"
             )
-        if self.largest_step is not None and self.last is None:
-            raise InputError("last must be the action that was played last, got None with a step")
         if self.measure is not None and self.purpose != CONFIRM:
             raise InputError(
                 f'measure is for purpose="confirm", got {self.measure!r} (measure_only restricts)'
             )
 
 
-def checked_restrictions(problem: Problem, told: Any) -> Restrictions:
-    """The restrictions, or one sentence that says why they are none of this problem."""
+def checked_restrictions(problem: Problem, told: Any, last: FloatArray) -> Restrictions:
+    """The restrictions, or one sentence that says why they are none of this problem.
+
+    last: the action that was told last, where they name none.
+    """
     if not isinstance(told, Restrictions):
         raise InputError(f"restrictions must be a Restrictions, got {shown(told)}")
     named = [] if told.measure is None else [told.measure]
@@ -75,7 +76,7 @@ def checked_restrictions(problem: Problem, told: Any) -> Restrictions:
         shape = np.shape(getattr(told, name) if getattr(told, name) is not None else 0.0)
         if shape not in ((), (problem.dim,)):
             raise InputError(f"{name} must have {problem.dim} coordinates, got shape {shape}")
-    return told
+    return told if told.last is not None else replace(told, last=last[: problem.dim])
 
 
 def playable(actions: Actions, told: Restrictions) -> Actions:
