@@ -42,8 +42,17 @@ def plays_of(policy: object) -> tuple[type, ...]:
 
 def takes_pending(policy: Policy[Any]) -> bool:
     """Whether `ask` wants to know which queries wait for their answer."""
+    return _takes(policy, pending=())
+
+
+def takes_restrictions(policy: Any) -> bool:
+    """Whether `ask` keeps to restrictions."""
+    return _takes(policy, restrictions=None)
+
+
+def _takes(policy: Any, **named: Any) -> bool:
     try:
-        inspect.signature(policy.ask).bind(None, None, None, pending=())
+        inspect.signature(policy.ask).bind(None, None, None, **named)
     except TypeError:
         return False
     return True
