@@ -16,7 +16,9 @@ from sidestep.experiments.variants import shortened
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore:the arms do not reach")
 def test_another_setting_is_refused_before_anything_is_replaced(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
+    monkeypatch.setattr(
+        report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
+    )
     asked = ["reproduce", "failure", "--runs", "1", "--jobs", "1", "--out", str(tmp_path)]
     app([*asked, "--horizon", "6"], standalone_mode=False)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
@@ -31,7 +33,9 @@ def test_another_setting_is_refused_before_anything_is_replaced(tmp_path, monkey
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore:the arms do not reach")
 def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
+    monkeypatch.setattr(
+        report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
+    )
     asked = ["reproduce", "panel", "--quick", "--runs", "1", "--horizon", "4", "--jobs", "1"]
     app([*asked, "--out", str(tmp_path), "--json"], standalone_mode=False)
     rows = json.loads(capsys.readouterr().out)

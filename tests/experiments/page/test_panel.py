@@ -134,7 +134,9 @@ def test_what_is_not_known_is_a_dash():
 
 
 def test_page_terminal_and_json_say_the_same(folder, rows, monkeypatch):
-    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
+    monkeypatch.setattr(
+        report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
+    )
     built = report.build(folder)
     page = built.page.read_text(encoding="utf-8")
     assert (folder / "figures/made-up-panel.png").exists()
@@ -151,7 +153,9 @@ def test_page_terminal_and_json_say_the_same(folder, rows, monkeypatch):
 
 
 def test_an_experiment_that_is_no_panel_has_no_such_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>"))
+    monkeypatch.setattr(
+        report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
+    )
     write(tmp_path, spec_of("oful", "uniform", worlds=("a", "b")), lambda job: np.ones(HORIZON))
     built = report.build(tmp_path)
     assert panel.CAPTION not in built.page.read_text(encoding="utf-8")
