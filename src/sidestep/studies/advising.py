@@ -7,10 +7,11 @@ import numpy as np
 from sidestep.core.actions import Arms
 from sidestep.errors import InputError
 from sidestep.policies.recommend import Recommendation, recommend
-from sidestep.studies.advice import Best, Contender, Row
+from sidestep.studies.advice import Best, Contender, Loss, Row
 from sidestep.studies.book import Book
 from sidestep.studies.factors import Setting, Value
 from sidestep.studies.mind import Mind
+from sidestep.studies.narrowing import narrowings
 from sidestep.studies.plan import CLEAN
 
 Context = Mapping[str, Value]
@@ -24,16 +25,22 @@ def advise(mind: Mind, book: Book, context: Context) -> Best:
         return Best(counts=counts, needed=needed)
     advice = recommend(mind.policy, mind.state, mind.actions(context))
     setting = setting_of_advice(mind, advice)
+    effects = {
+        outcome.name: mind.effect(index, advice.effects[index])
+        for index, outcome in enumerate(plan.outcomes)
+    }
+    loss = Loss(*(end * plan.target.half for end in advice.loss))
     return Best(
         action=setting,
         candidate=advice.arm,
-        effects={
-            outcome.name: mind.effect(index, advice.effects[index])
-            for index, outcome in enumerate(plan.outcomes)
-        },
+        effects=effects,
         clean=mind.effect(0, advice.reward) if plan.aim == CLEAN else None,
+        within=advice.assured,
         probability=advice.probability,
         contenders=_contenders(mind, advice, setting),
+        loss=loss,
+        enough=None if plan.target.matters is None else loss.high <= plan.target.matters,
+        unsettled=narrowings(mind, advice.action, effects, assured=advice.assured),
         counts=counts,
         needed=needed,
     )

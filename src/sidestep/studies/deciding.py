@@ -15,11 +15,11 @@ from sidestep.policies.recommend import recommend
 from sidestep.studies.advice import Effect
 from sidestep.studies.advising import setting_of_advice
 from sidestep.studies.book import Book
-from sidestep.studies.card import OPEN
 from sidestep.studies.events import digest
 from sidestep.studies.factors import Setting
 from sidestep.studies.mind import Mind
-from sidestep.studies.outcomes import Outcome
+from sidestep.studies.narrowing import doubt_of
+from sidestep.studies.reasoning import reasons_body, reasons_of
 from sidestep.studies.request import CONFIRM, Request
 from sidestep.studies.scale import allowed_of
 
@@ -58,14 +58,16 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
         policy = _measuring(mind, request.measure_only)
         panel = ask_panel(policy, mind.state, actions, rng, request.panel, _pending(mind, book))
     setting, candidate = _setting(mind, panel[0])
-    effects = mind.effects(mind.scale.vector(setting, context)[None])
-    return {
+    vector = mind.scale.vector(setting, context)
+    effects = mind.effects(vector[None])
+    body: Body = {
         "action": setting,
         "candidate": candidate,
         "measure": _measured(mind, panel, request, effects),
         "phase": panel[0].phase,
         "effects": {name: list(each[0][:3]) for name, each in effects.items()},
     }
+    return body | reasons_body(mind, panel[0], body, vector)
 
 
 def _measured(
@@ -92,27 +94,20 @@ def _confirmation(mind: Mind, request: Request, book: Book) -> Body:
     plan, context = mind.plan, dict(request.context)
     advice = recommend(mind.policy, mind.state, mind.actions(context))
     setting = setting_of_advice(mind, advice)
-    effects = {
-        name: each[0]
-        for name, each in mind.effects(mind.scale.vector(setting, context)[None]).items()
-    }
+    vector = mind.scale.vector(setting, context)
+    effects = {name: each[0] for name, each in mind.effects(vector[None]).items()}
     names = [outcome.name for outcome in plan.protected or plan.outcomes]
     names = [name for name in names if not request.measure_only or name in request.measure_only]
-    order = sorted(names, key=lambda name: -_doubt(plan.outcome(name), effects[name]))
-    return {
+    order = sorted(names, key=lambda name: -doubt_of(plan.outcome(name), effects[name]))
+    body: Body = {
         "action": setting,
         "candidate": advice.arm,
         "measure": [request.measure] if request.measure else order[: request.panel],
         "phase": "confirm",
         "effects": {name: list(effect[:3]) for name, effect in effects.items()},
     }
-
-
-def _doubt(outcome: Outcome, effect: Effect) -> float:
-    """How unsettled an effect is: the width of its interval in tolerances, what is settled last."""
-    limits = [abs(limit) for limit in outcome.limits if limit]
-    width = (effect.high - effect.low) / (min(limits) if limits else outcome.half)
-    return width if effect.verdict in (OPEN, None) else width / 1e6
+    query = Query(vector, plan.index(body["measure"][0]))
+    return body | reasons_body(mind, reasons_of(mind, mind.actions(context), query), body, vector)
 
 
 def _pending(mind: Mind, book: Book) -> list[Query]:
