@@ -278,6 +278,7 @@ def test_of_a_pair_the_larger_regret_counts_and_the_exponent_is_fitted_over_hori
 def test_the_terminal_gets_the_same_numbers(built):
     rows = built.shown.to_dicts()
     said = "\n".join(table_lines(rows))
+    assert all(len(line) <= 80 for line in said.splitlines())
     assert "made-up / a" in said
     assert len(rows) == 2 * 3
     for row in rows:

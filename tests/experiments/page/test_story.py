@@ -9,7 +9,6 @@ from sidestep.experiments.numbers.summary import summarise
 from sidestep.experiments.page import paper, report, story
 from sidestep.experiments.page.page import brief
 from sidestep.experiments.pictures.sheets import Rendered
-from sidestep.experiments.spec import parse_spec, shipped_specs
 
 PLAYERS = ("protected-linucb", "epsilon-greedy", "directed-thompson")
 LEVELS = {"protected-linucb": 7.0, "epsilon-greedy": 5.0, "directed-thompson": 1.0}
@@ -110,14 +109,6 @@ def test_every_experiment_of_the_paper_says_what_print_says_what_was_found_and_t
 def test_an_experiment_of_ones_own_has_no_such_words(summary):
     (spec,) = [spec for spec in summary.specs if spec.name == "another"]
     assert paper.told(summary, spec, []) is None
-
-
-def test_directed_thompson_plays_every_shipped_experiment_on_every_world():
-    for name, text in shipped_specs().items():
-        spec = parse_spec(text, name)
-        assert any(
-            entry.policy == "directed-thompson" and entry.worlds is None for entry in spec.policies
-        ), name
 
 
 def test_the_page_begins_with_the_finding_and_folds_details_away(folder, monkeypatch):
