@@ -16,6 +16,9 @@ HEADER = (
 )
 
 
+KEPT = f"  {'beyond':<8}{'ends within':<13}says so"
+
+
 def table_lines(rows: Rows) -> list[str]:
     """The main table, a block for every world."""
     lines = []
@@ -23,7 +26,7 @@ def table_lines(rows: Rows) -> list[str]:
     for row in rows:
         here = f"{row['experiment']} / {row['world']}"
         if here != last:
-            lines += ["", here, HEADER]
+            lines += ["", here, HEADER + (KEPT if _has_tolerances(row) else "")]
             last = here
         lines.append(_line(row))
     if any(row["grid"] for row in rows):
@@ -37,10 +40,24 @@ def _line(row: Mapping[str, Any]) -> str:
     gap = "" if row["difference"] is None else f"{row['difference']:+.4g} {gap}"
     sd = "" if row["sd"] is None else f"{row['sd']:.4g}"
     label = row["label"] + (" *" if row["grid"] else "")
-    return (
+    line = (
         f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {interval:<22}{gap:<24}"
-        f"{row['share_linear']:<8.0%}{slope(row['exponent']):<10}{times(row['relative'])}"
+        f"{row['share_linear']:<8.0%}{slope(row['exponent']):<10}{times(row['relative']):<10}"
     )
+    return f"{line}{_kept(row)}".rstrip()
+
+
+def _has_tolerances(row: Mapping[str, Any]) -> bool:
+    return row.get("beyond_tolerance") is not None
+
+
+def _kept(row: Mapping[str, Any]) -> str:
+    """Rounds beyond a tolerance, runs that end within all, runs that say so."""
+    if not _has_tolerances(row):
+        return ""
+    names = ("beyond_tolerance", "recommends_within", "says_within")
+    shares = ["" if row[name] is None else f"{row[name]:.0%}" for name in names]
+    return f"{shares[0]:<8}{shares[1]:<13}{shares[2]}"
 
 
 def _span(low: float | None, high: float | None) -> str:

@@ -28,7 +28,7 @@ from sidestep.experiments.pictures.sheets import Drawing, Panel, Style, styles_o
 from sidestep.experiments.results import read_extra, write_whole
 from sidestep.experiments.spec import Spec
 
-KINDS = ("regret", "growth", "phases", "finals", "queries", "widths")
+KINDS = ("regret", "growth", "phases", "finals", "tolerances", "queries", "widths")
 
 
 class Report(NamedTuple):
@@ -91,7 +91,7 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
             panels = [Panel(world.spec.title or world.spec.id, world.series) for world in worlds]
             plan += [
                 Drawing(f"{spec.name}-{group}-{kind}", kind, panels, _used(styles, panels))
-                for kind in KINDS
+                for kind in _kinds(worlds)
             ]
         if _has_panel(summary, spec):
             panels = [
@@ -111,6 +111,12 @@ def drawings_of(summary: Summary, pairs: Sequence[bounds.Pairs]) -> list[Drawing
         panels = [Panel(f"pairs of instances, R={pair.noise:g}", pair.series())]
         plan.append(Drawing(f"pairs-{k}", "pairs", panels, _used(styles, panels), pair.laws()))
     return plan
+
+
+def _kinds(worlds: Sequence[WorldSummary]) -> list[str]:
+    """The figures of a group of worlds; that of tolerances only where there are some."""
+    has_some = any(series.kept for world in worlds for series in world.series)
+    return [kind for kind in KINDS if has_some or kind != "tolerances"]
 
 
 def _has_panel(summary: Summary, spec: Spec) -> bool:
@@ -201,13 +207,16 @@ def _experiment(
         extra,
         "" if spec.panel else sections.failure_figure(worlds, pictures),
         _side_by_side(spec, summary, worlds, pictures),
+        sections.keeping(summary, worlds),
         details("Policies and knobs", table(sections.policies(spec))),
     ]  # fmt: skip
     for group, members in groups.items():
         name = f"{spec.name}-{group}"
         parts.append(section(3, name, sections.title_of(group, members)))
         parts.append(
-            sections.group(spec, summary, members, {k: pictures[f"{name}-{k}"] for k in KINDS})
+            sections.group(
+                spec, summary, members, {k: pictures[f"{name}-{k}"] for k in _kinds(members)}
+            )
         )
     return section(2, spec.name, spec.title or spec.name, *parts)
 
