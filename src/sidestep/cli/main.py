@@ -65,11 +65,12 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="synthetic, warfarin, failure, lower-bound, ball; diabetes, panel; all: the first five."
+            help="synthetic, warfarin, failure, lower-bound, ball; diabetes, guardrails, panel; all: "
+            "the first five."
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The IWPC table, for warfarin and panel.")
+        Path | None, typer.Option(help="The IWPC table, for warfarin, guardrails and panel.")
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every policy.", min=1)] = None,
     horizon: Annotated[int | None, typer.Option(help="Rounds of every run.", min=1)] = None,
