@@ -1,6 +1,7 @@
 """Sixty rounds as life has them: late answers, a slip corrected, a missed visit, something else given."""
 
 from collections import deque
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +18,12 @@ NOTICED = 15
 
 
 class Story:
-    """Sixty rounds of a study, as life has them."""
+    """Sixty rounds of a study, as life has them; `noise` is how much of the world's there is."""
 
-    def __init__(self, kind: str, storage: Any, seed: int) -> None:
-        self.world, setup = STORIES[kind]
+    def __init__(self, kind: str, storage: Any, seed: int, noise: float = 1.0) -> None:
+        world, setup = STORIES[kind]
+        quieter = {name: noise * scale for name, scale in world.noise.items()}
+        self.world = replace(world, noise=quieter)
         self.study = Study.create(kind, storage, seed=seed, **setup())
         self.rng = np.random.default_rng([seed, 99])
         self.waiting: deque[Any] = deque()
@@ -75,9 +78,9 @@ class Outcome(NamedTuple):
     effects: int
 
 
-def outcome_of(kind: str, seed: int, rounds: int = ROUNDS) -> Outcome:
+def outcome_of(kind: str, seed: int, rounds: int = ROUNDS, noise: float = 1.0) -> Outcome:
     """The end of one story, judged by what only the simulation knows."""
-    told = Story(kind, MemoryStore(), seed)
+    told = Story(kind, MemoryStore(), seed, noise)
     study, world = told.play(rounds), told.world
     best = study.best()
     assert best.action is not None
