@@ -1,19 +1,20 @@
 """What came out, for a terminal: the main table, and the worlds of a panel side by side."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sidestep.experiments.numbers.summary import STUCK
-from sidestep.experiments.page.page import slope
 from sidestep.experiments.page.panel import in_words, name_of, times
 from sidestep.experiments.spec import Spec
 
 Rows = Sequence[Mapping[str, Any]]
 
-HEADER = (
-    f"  {'policy':<42}{'mean':>10}{'sd':>10}  {'95% interval':<22}{'vs reference':<24}"
-    f"{'linear':<8}{'exponent':<10}x lowest"
-)
+WIDE = 80  # columns of a terminal
+LABEL = 38
+CELL = 8
+HEADER = f"  {'policy':<{LABEL}}{'mean':>9}{'sd':>9}  {'95% interval':<15}x low"
+STUCK_NOTE = f"! more than {STUCK:.0%} of the runs are linear"
 
 
 def table_lines(rows: Rows) -> list[str]:
@@ -28,23 +29,32 @@ def table_lines(rows: Rows) -> list[str]:
         lines.append(_line(row))
     if any(row["grid"] for row in rows):
         lines += ["", "* best point of its grid on these very runs"]
+    if any(row["share_linear"] > STUCK for row in rows):
+        lines += ["", STUCK_NOTE]
     return lines
 
 
 def _line(row: Mapping[str, Any]) -> str:
+    """One policy; differences, shares and exponents are on the page and in --json."""
     interval = _span(row["low"], row["high"])
-    gap = _span(row["difference_low"], row["difference_high"])
-    gap = "" if row["difference"] is None else f"{row['difference']:+.4g} {gap}"
-    sd = "" if row["sd"] is None else f"{row['sd']:.4g}"
-    label = row["label"] + (" *" if row["grid"] else "")
+    sd = "" if row["sd"] is None else f"{row['sd']:.3g}"
+    label = _shortened(row["label"], LABEL - 2) + (" *" if row["grid"] else "")
     return (
-        f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {interval:<22}{gap:<24}"
-        f"{row['share_linear']:<8.0%}{slope(row['exponent']):<10}{times(row['relative'])}"
-    )
+        f"  {label:<{LABEL}}{row['mean']:>9.4g}{sd:>9}  {interval:<15}"
+        f"{times(row['relative'])}{_mark(row)}"
+    ).rstrip()
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    return "!" if row["share_linear"] > STUCK else " "
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{low:.4g}, {high:.4g}]"
+    return "" if low is None or high is None else f"{low:.3g} .. {high:.3g}"
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def panels_lines(specs: Sequence[Spec], rows: Rows) -> list[str]:
@@ -62,14 +72,18 @@ def panel_lines(spec: Spec, rows: Rows) -> list[str]:
     columns = {entry.id: str(k) for k, entry in enumerate(spec.policies, 1)}
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
-        mark = "!" if row["share_linear"] > STUCK else " "
-        cells.setdefault(row["world"], {})[row["entry"]] = times(row["relative"]) + mark
+        cell = times(row["relative"]) + _mark(row)
+        cells.setdefault(row["world"], {})[row["entry"]] = cell
     worlds = [world for world in spec.worlds if world.id in cells]
-    left = max(len(name_of(world)) for world in worlds)
-    lines = [f"{spec.name}: mean regret relative to the lowest; ! over a tenth of the runs linear"]
+    left = min(max(len(name_of(world)) for world in worlds), WIDE // 2)
+    lines = [f"{spec.name}: mean regret relative to the lowest", STUCK_NOTE]
     lines += [f"{columns[entry.id]:>4}  {entry.label or entry.id}" for entry in spec.policies]
-    lines.append(" " * left + "".join(f"{column:>7} " for column in columns.values()))
-    for world in worlds:
-        found = "".join(f"{cells[world.id].get(entry, ' '):>8}" for entry in columns)
-        lines.append(f"{name_of(world):<{left}}{found}".rstrip())
-    return [*lines, "", *in_words(spec, rows)]
+    fit = (WIDE - left) // CELL
+    names = list(columns)
+    for some in (names[k : k + fit] for k in range(0, len(names), fit)):
+        lines += ["", " " * left + "".join(f"{columns[name]:>7} " for name in some).rstrip()]
+        for world in worlds:
+            found = "".join(f"{cells[world.id].get(name, ' '):>{CELL}}" for name in some)
+            lines.append(f"{_shortened(name_of(world), left):<{left}}{found}".rstrip())
+    said = [textwrap.fill(sentence, WIDE) for sentence in in_words(spec, rows)]
+    return [*lines, "", *said]

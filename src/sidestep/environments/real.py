@@ -33,6 +33,13 @@ def diabetes(noise_scale: float = 0.1, threshold: float = 0.1) -> Instance:
                at rank 4 this moves them by 6% of their size
 
     Nothing is claimed about patients: age is no therapy. It is a geometry that occurs.
+
+    noise_scale   R
+    threshold     singular values below this share of the first do not count
+
+    >>> import sidestep as ss
+    >>> ss.environments.diabetes().problem.subspace_dim
+    4
     """
     check_probability("threshold", threshold)
     table, progression = _load()
