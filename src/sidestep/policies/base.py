@@ -72,7 +72,26 @@ NO_DRAWS = np.empty(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What to do in a round, and what a person wants to see of why."""
+    """What to do in a round, and what a person wants to see of why.
+
+    query      the action to play and the index to measure
+    phase      why: "play", "explore", "core-set" or "locked-in"
+    value      what the policy hopes the action is worth
+    arm        row of the action among the arms; None on a solid and off the menu
+    bound      no action of the ball is worth more, optimistically: a certificate
+    spectrum   what the evidence says of the rank, where the player is not told it
+    exact      whether the core set is proved the best; None where there is none
+    rival      the contender: row of an arm, or an action of a solid
+    shares     of the doubt, what one result of each outcome would remove; (L+1,)
+    price      what this is expected to lose against today's best
+    expected   the feedback to expect: estimate, low, high
+
+    >>> import numpy as np, sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> rng = np.random.default_rng(0)
+    >>> policy.ask(policy.init(), ss.Arms([[1.0, 0.0], [0.0, 1.0]]), rng).phase
+    'play'
+    """
 
     query: Query
     phase: str  # one of PHASES

@@ -194,11 +194,20 @@ class DirectedThompson(CompiledPolicy):
     Within tolerances, where the problem tells some, it plays as within.py says, with part of a draw;
     nothing is bought there, and kappa says what a draw may cost against the best expected action.
 
-    rho, memory, delta   as in ProtectedThompson
+    problem       what the player is told
+    rho           of the estimates; None: that of the prior N(0, M^2/d), the honest one
+    memory        rounds after which a measurement has faded to 1/e; None: nothing is forgotten
+    delta         at which the rank is decided, where a resolution is told instead of it
     informative   another action must show 1 / informative times what the contenders show (eta)
     share         and they less than this share of the contested variance
     kappa         and it may cost so many standard deviations of the contest; one that is dearer is
                   bought the more rarely
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.DirectedThompson(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem

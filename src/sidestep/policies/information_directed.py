@@ -191,9 +191,16 @@ register(InformationKnobs, _on_arms, _on_ball)
 class InformationDirected(CompiledPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 
+    problem  what the player is told
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta    at which the rank is decided, where a resolution is told instead of it
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.InformationDirected(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem

@@ -116,10 +116,17 @@ class ProtectedThompson(CompiledPolicy):
 
     Within tolerances, where the problem tells some, it plays as within.py says, with full draws.
 
+    problem  what the player is told
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta    at which the rank is decided, where a resolution is told instead of it
     query    "directed": measure what the reward depends on most; "widest": what is least known
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.ProtectedThompson(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem
