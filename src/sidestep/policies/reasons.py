@@ -14,6 +14,7 @@ from scipy.special import ndtri, stdtrit
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
 from sidestep.core.pooled import ranks
 from sidestep.core.posterior import Prior, posterior_of, reduction, variance
@@ -48,6 +49,7 @@ class Reasons(NamedTuple):
     )
     price: float  # what the action is expected to lose against today's best
     expected: Expected  # the feedback
+    within: float | None  # probability of being within every tolerance; None without them
 
 
 def standpoint_for(
@@ -76,7 +78,9 @@ def reasons_for(
     price = max(float(worth[0] - worth[1]), 0.0)
     named = None if rival is None else _named(actions, rival)
     expected = _expected(here, prior, known[0], query)
-    return Reasons(named, _shares(here, slopes, query.action), price, expected)
+    limits = problem.limits
+    inside = None if limits is None else float(chance_within(limits, here.effects, query.action))
+    return Reasons(named, _shares(here, slopes, query.action), price, expected, inside)
 
 
 def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatArray:
