@@ -144,7 +144,7 @@ class Trace:
 
     @property
     def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
-        """Why it was played: play, explore, core-set or locked-in; (n,)."""
+        """Why it was played: one of PHASES (policies/base.py); (n,)."""
         return np.array(PHASES)[self.record.phase]
 
     @property

@@ -63,8 +63,8 @@ from sidestep.policies.restrictions import Restrictions
 from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
 from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
 
-PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
-PHASES = ("play", "explore", "core-set", "locked-in", "confirm")
+PLAY, EXPLORE, CORE_SET, LOCKED, CAUTIOUS, HELD = 0, 1, 2, 3, 4, 5
+PHASES = ("play", "explore", "core-set", "locked-in", "cautious", "held", "confirm")
 
 FOREVER = 2**62
 NO_DRAWS = np.empty(0)
@@ -104,6 +104,7 @@ class Decision:
     shares: FloatArray | None = None  # of the doubt that one result of each outcome removes; (L+1,)
     price: float | None = None  # what this is expected to lose against today's best
     expected: Expected | None = None  # feedback: estimate, low, high
+    within: float | None = None  # probability of being within every tolerance, where some are told
 
     @property
     def gap(self) -> float | None:
