@@ -76,8 +76,7 @@ Index(
     EVENTS.c.ticket,
     func.coalesce(EVENTS.c.outcome, text("''")),
     unique=True,
-    sqlite_where=_SETTLING,
-    postgresql_where=_SETTLING,
+    sqlite_where=_SETTLING,  # on PostgreSQL too (v0001), whose dialect is not loaded to say so
 )
 Index("events_ticket", EVENTS.c.study_id, EVENTS.c.ticket)
 
