@@ -35,7 +35,11 @@ class Reading:
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
-        """What the study would stand by today, whether that is enough, and what is not settled."""
+        """What the study would stand by today, whether that is enough, and what is not settled.
+
+        rounds    whether to say how many rounds are left
+        context   what is known of the round that it is for
+        """
         from sidestep.studies.advising import advise  # noqa: PLC0415
         from sidestep.studies.best_card import best_card  # noqa: PLC0415
 
@@ -45,7 +49,11 @@ class Reading:
         return replace(best, card=best_card(self.plan, self.name, best))
 
     def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
-        """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
+        """Every candidate: its effects with intervals and verdicts, and how likely it is the best.
+
+        top       how many the card shows
+        context   what is known of the round that it is for
+        """
         from sidestep.studies.advice import Explanation  # noqa: PLC0415
         from sidestep.studies.advising import explain  # noqa: PLC0415
         from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
