@@ -95,13 +95,13 @@ class Card:
 
     def text(self, width: int = 80) -> str:
         """The card as plain text."""
-        from sidestep.studies.text import card_text  # noqa: PLC0415
+        from sidestep.studies.cards.text import card_text  # noqa: PLC0415
 
         return card_text(self, width)
 
     def html(self) -> str:
         """The card as a fragment of a page, without style."""
-        from sidestep.studies.markup import card_html  # noqa: PLC0415
+        from sidestep.studies.cards.markup import card_html  # noqa: PLC0415
 
         return card_html(self)
 
@@ -109,7 +109,7 @@ class Card:
         return self.text()
 
     def _repr_html_(self) -> str:
-        from sidestep.studies.markup import notebook_html  # noqa: PLC0415
+        from sidestep.studies.cards.markup import notebook_html  # noqa: PLC0415
 
         return notebook_html(self)
 

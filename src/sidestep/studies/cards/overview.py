@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 from sidestep.studies.book import Book, Question
-from sidestep.studies.card import Card, Command, Prose, Section, Table
-from sidestep.studies.events import written
+from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
+from sidestep.studies.cards.words import command, counted, listed
 from sidestep.studies.plan import CLEAN, Plan
-from sidestep.studies.store import CLOSED, Head
-from sidestep.studies.words import command, counted, listed
+from sidestep.studies.storage.events import written
+from sidestep.studies.storage.store import CLOSED, Head
 
 
 def show_card(plan: Plan, head: Head, book: Book) -> Card:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from sidestep.studies.advice import Best, Contender, Effect, Narrowing, Settling
-from sidestep.studies.card import (
+from sidestep.studies.cards.ask_card import change_text
+from sidestep.studies.cards.card import (
     BEYOND,
     WITHIN,
     Card,
@@ -16,10 +17,7 @@ from sidestep.studies.card import (
     Table,
     Verdict,
 )
-from sidestep.studies.cards import change_text
-from sidestep.studies.outcomes import Outcome
-from sidestep.studies.plan import Plan
-from sidestep.studies.words import (
+from sidestep.studies.cards.words import (
     command,
     counted,
     digits_of,
@@ -31,6 +29,8 @@ from sidestep.studies.words import (
     short,
     with_unit,
 )
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import Plan
 
 CLOSE = 0.95  # a recommendation that is best with this probability has no rivals worth naming
 

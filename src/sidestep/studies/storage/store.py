@@ -24,8 +24,8 @@ from sidestep.errors import (
     StudyExists,
     StudyNotFound,
 )
-from sidestep.studies.events import Body, Entry, Event
-from sidestep.studies.events import digest as digest_of
+from sidestep.studies.storage.events import Body, Entry, Event
+from sidestep.studies.storage.events import digest as digest_of
 
 T = TypeVar("T")
 NAME = re.compile(r"[^\s/\\\x00-\x1f\x7f](?:[^/\\\x00-\x1f\x7f]{0,98}[^\s/\\\x00-\x1f\x7f])?")
@@ -195,7 +195,7 @@ def open_store(storage: "str | Path | Store | None" = None, *, create: bool = Tr
     if isinstance(storage, Store):
         return storage
     if storage == "memory:":
-        from sidestep.studies.memory import MemoryStore  # noqa: PLC0415
+        from sidestep.studies.storage.memory import MemoryStore  # noqa: PLC0415
 
         return MemoryStore()
     if not storage:
@@ -203,7 +203,7 @@ def open_store(storage: "str | Path | Store | None" = None, *, create: bool = Tr
             "storage must be a path, sqlite:///..., postgresql://... or memory:"
             f" (or set SIDESTEP_STORAGE), got {storage!r}"
         )
-    from sidestep.studies.sql import SqlStore  # noqa: PLC0415  # a database is loaded when it is used
+    from sidestep.studies.storage.sql import SqlStore  # noqa: PLC0415  # a database is loaded when it is used
 
     return SqlStore.open(storage, create=create)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sidestep.errors import InputError
-from sidestep.studies.card import (
+from sidestep.studies.cards.card import (
     Card,
     Cell,
     Command,

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from sidestep.studies.card import (
+from sidestep.studies.cards.card import (
     Card,
     Cell,
     Command,

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sidestep.errors import StorageError
-from sidestep.studies.store import Log, Store, write
+from sidestep.studies.storage.store import Log, Store, write
 
 T = TypeVar("T")
 MOST = 64  # entries in one transaction, so that nobody waits for a crowd

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from sidestep.errors import AccountNotFound
-from sidestep.studies.accounts import change_values, check_future
-from sidestep.studies.events import digest, utc_now, written
+from sidestep.studies.people.accounts import change_values, check_future
+from sidestep.studies.people.roles import EVERYWHERE, Grant, Rights, checked_roles
 from sidestep.studies.recording import check_asked
-from sidestep.studies.roles import EVERYWHERE, Grant, Rights, checked_roles
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.statements import NEW_GRANT
-from sidestep.studies.tables import CHANGES, GRANTS, LINKS
+from sidestep.studies.storage.events import digest, utc_now, written
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.statements import NEW_GRANT
+from sidestep.studies.storage.tables import CHANGES, GRANTS, LINKS
 from sidestep.studies.values import checked_name, shown
 
 

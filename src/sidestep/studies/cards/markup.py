@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 
-from sidestep.studies.card import (
+from sidestep.studies.cards.card import (
     BEYOND,
     OPEN,
     WITHIN,
@@ -67,7 +67,9 @@ def notebook_html(card: Card) -> Markup:
 
 @cache
 def _style() -> str:
-    return resources.files("sidestep.studies").joinpath("card.css").read_text(encoding="utf-8")
+    return (
+        resources.files("sidestep.studies.cards").joinpath("card.css").read_text(encoding="utf-8")
+    )
 
 
 def _section(section: Section) -> Markup:

@@ -1,10 +1,10 @@
 """The candidates side by side: what each does to every outcome, and how likely it is the best."""
 
 from sidestep.studies.advice import Effect, Row
-from sidestep.studies.card import BEYOND, OPEN, WITHIN, Card, Prose, Section, Table
+from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN, Card, Prose, Section, Table
+from sidestep.studies.cards.words import digits_of, percent, short, signed
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import digits_of, percent, short, signed
 
 SHAPES = {WITHIN: "●", OPEN: "◐", BEYOND: "▲", None: ""}
 

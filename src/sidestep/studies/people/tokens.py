@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from sidestep.studies.accounts import Accounts, Token
-from sidestep.studies.events import utc_now
-from sidestep.studies.grants import Grants
-from sidestep.studies.roles import EVERYWHERE, Grant, checked_roles
+from sidestep.studies.people.accounts import Accounts, Token
+from sidestep.studies.people.grants import Grants
+from sidestep.studies.people.roles import EVERYWHERE, Grant, checked_roles
+from sidestep.studies.storage.events import utc_now
 
 
 def make_token(

@@ -20,7 +20,7 @@ from sidestep.errors import (
     StudyExists,
     StudyNotFound,
 )
-from sidestep.studies.events import (
+from sidestep.studies.storage.events import (
     ERASED,
     GENESIS,
     Body,
@@ -32,8 +32,8 @@ from sidestep.studies.events import (
     words_hold,
     written,
 )
-from sidestep.studies.record import Flaw, pages
-from sidestep.studies.store import Head, Store, check_name
+from sidestep.studies.storage.record import Flaw, pages
+from sidestep.studies.storage.store import Head, Store, check_name
 
 FORMAT, VERSION = "sidestep study", 1
 

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from sidestep.studies.tables import VERSION_TABLE
+from sidestep.studies.storage.tables import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],

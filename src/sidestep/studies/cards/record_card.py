@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from sidestep.studies.card import Card, Prose, Section
-from sidestep.studies.events import Event, written
+from sidestep.studies.cards.card import Card, Prose, Section
+from sidestep.studies.cards.words import counted, local_time, plain, short, with_unit
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import counted, local_time, plain, short, with_unit
+from sidestep.studies.storage.events import Event, written
 
 if TYPE_CHECKING:
-    from sidestep.studies.record import Verdict
     from sidestep.studies.replay import Difference
+    from sidestep.studies.storage.record import Verdict
 
 
 def entry_text(plan: Plan, event: Event) -> str:

@@ -4,14 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sidestep.studies.book import Question
-from sidestep.studies.card import Card, Cell, Command, Prose, Section, Table, verdict_of
-from sidestep.studies.events import Event, written
-from sidestep.studies.factors import Factor, Setting, Value
-from sidestep.studies.outcomes import Outcome
-from sidestep.studies.plan import CLEAN, Plan
-from sidestep.studies.recording import Written
-from sidestep.studies.request import CONFIRM
-from sidestep.studies.words import (
+from sidestep.studies.cards.card import Card, Cell, Command, Prose, Section, Table, verdict_of
+from sidestep.studies.cards.words import (
     command,
     counted,
     digits_of,
@@ -25,6 +19,12 @@ from sidestep.studies.words import (
     signed,
     with_unit,
 )
+from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import CLEAN, Plan
+from sidestep.studies.recording import Written
+from sidestep.studies.request import CONFIRM
+from sidestep.studies.storage.events import Event, written
 
 HARDLY = 0.5  # of what matters: a price below it is none
 

@@ -10,13 +10,13 @@ from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from sidestep.errors import RecordError, SidestepError
-from sidestep.studies import statements as st
-from sidestep.studies.appending import Appending
-from sidestep.studies.database import Database
-from sidestep.studies.engines import PATIENCE
-from sidestep.studies.events import GENESIS, Body, Clock, Event, utc_now
-from sidestep.studies.faults import sentences, translated
-from sidestep.studies.store import (
+from sidestep.studies.storage import statements as st
+from sidestep.studies.storage.appending import Appending
+from sidestep.studies.storage.database import Database
+from sidestep.studies.storage.engines import PATIENCE
+from sidestep.studies.storage.events import GENESIS, Body, Clock, Event, utc_now
+from sidestep.studies.storage.faults import sentences, translated
+from sidestep.studies.storage.store import (
     OPEN,
     SNAPSHOTS_KEPT,
     Events,
@@ -31,7 +31,7 @@ from sidestep.studies.store import (
     study_exists,
     study_not_found,
 )
-from sidestep.studies.tables import KEY_INDEX, SETTLED_INDEX
+from sidestep.studies.storage.tables import KEY_INDEX, SETTLED_INDEX
 
 CHUNK = 1000  # rows a statement, when a whole study comes in
 

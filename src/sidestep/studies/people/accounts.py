@@ -17,12 +17,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from sidestep.errors import AccountExists, AccountNotFound, InputError
-from sidestep.studies.events import digest, utc_now, written
-from sidestep.studies.faults import sentences
-from sidestep.studies.roles import ADMIN, EVERYWHERE
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.statements import NEW_SECRET
-from sidestep.studies.tables import CHANGES, GRANTS, PEOPLE, SECRETS, TOKENS
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE
+from sidestep.studies.storage.events import digest, utc_now, written
+from sidestep.studies.storage.faults import sentences
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.statements import NEW_SECRET
+from sidestep.studies.storage.tables import CHANGES, GRANTS, PEOPLE, SECRETS, TOKENS
 from sidestep.studies.values import checked_name, shown
 
 PREFIX = "ss"

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from sidestep.errors import SchemaError
-from sidestep.studies.tables import METADATA, SCHEMA, VERSION_TABLE
+from sidestep.studies.storage.tables import METADATA, SCHEMA, VERSION_TABLE
 
 _VERSION = sa.text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608  # a constant of ours
 _UPGRADE_LOCK = sa.text("SELECT pg_advisory_xact_lock(5150119)")  # one upgrade at a time
@@ -42,14 +42,14 @@ def upgrade(connection: Connection, where: str) -> None:
     from alembic.config import Config  # noqa: PLC0415
 
     settings = Config()
-    settings.set_main_option("script_location", "sidestep.studies:migrations")
+    settings.set_main_option("script_location", "sidestep.studies.storage:migrations")
     settings.attributes["connection"] = connection
     command.upgrade(settings, "head")
 
 
 def newest_statements() -> list[str]:
     """What makes a new SQLite file; a test holds it to what the migrations make."""
-    folder = resources.files("sidestep.studies.migrations")
+    folder = resources.files("sidestep.studies.storage.migrations")
     return folder.joinpath("newest.sql").read_text(encoding="utf-8").strip().split(";\n\n")
 
 

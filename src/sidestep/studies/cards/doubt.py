@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sidestep.studies.cards.words import digits_of, number, plain, with_unit
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.words import digits_of, number, plain, with_unit
 
 FAR = 2.0  # times the half-width of the interval that was expected
 

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, insert, select
 
 from sidestep.errors import ConflictError, InputError
-from sidestep.studies.database import Database
-from sidestep.studies.faults import sentences, translated
-from sidestep.studies.record import Verdict, verify
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.tables import METADATA
+from sidestep.studies.storage.database import Database
+from sidestep.studies.storage.faults import sentences, translated
+from sidestep.studies.storage.record import Verdict, verify
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.tables import METADATA
 
 CHUNK = 1000
 

@@ -13,9 +13,15 @@ from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from sidestep.errors import StorageBusy
-from sidestep.studies import schema
-from sidestep.studies.engines import PATIENCE, engine_of, place_of, url_of, warn_if_forgetful
-from sidestep.studies.faults import (
+from sidestep.studies.storage import schema
+from sidestep.studies.storage.engines import (
+    PATIENCE,
+    engine_of,
+    place_of,
+    url_of,
+    warn_if_forgetful,
+)
+from sidestep.studies.storage.faults import (
     is_away,
     is_busy,
     is_read_only,
@@ -23,7 +29,7 @@ from sidestep.studies.faults import (
     sentences,
     translated,
 )
-from sidestep.studies.statements import Fields, Values
+from sidestep.studies.storage.statements import Fields, Values
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sidestep.studies.appending import Appending
-from sidestep.studies.events import GENESIS, REVISING, SETTLING, Body, Clock, Event, utc_now
-from sidestep.studies.store import (
+from sidestep.studies.storage.appending import Appending
+from sidestep.studies.storage.events import GENESIS, REVISING, SETTLING, Body, Clock, Event, utc_now
+from sidestep.studies.storage.store import (
     OPEN,
     SNAPSHOTS_KEPT,
     Events,

@@ -1,7 +1,7 @@
 """What every log does when it appends: check, link to the chain, keep, move the head."""
 
-from sidestep.studies.events import Body, Clock, Entry, Event
-from sidestep.studies.store import Head
+from sidestep.studies.storage.events import Body, Clock, Entry, Event
+from sidestep.studies.storage.store import Head
 
 
 class Appending:

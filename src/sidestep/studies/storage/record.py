@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sidestep.errors import InputError, RecordError
-from sidestep.studies.events import GENESIS, Event, hash_of, words_hold
-from sidestep.studies.store import Head, Store
+from sidestep.studies.storage.events import GENESIS, Event, hash_of, words_hold
+from sidestep.studies.storage.store import Head, Store
 
 PAGE = 1000
 

@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from sidestep.errors import StorageError
-from sidestep.studies.copies import verified
-from sidestep.studies.database import Database
-from sidestep.studies.engines import settings_off
-from sidestep.studies.events import Clock, utc_now
-from sidestep.studies.faults import sentences
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.tables import SCHEMA
+from sidestep.studies.storage.copies import verified
+from sidestep.studies.storage.database import Database
+from sidestep.studies.storage.engines import settings_off
+from sidestep.studies.storage.events import Clock, utc_now
+from sidestep.studies.storage.faults import sentences
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.tables import SCHEMA
 
 State = Literal["ok", "warning", "wrong"]
 

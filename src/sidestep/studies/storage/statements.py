@@ -21,9 +21,17 @@ from sqlalchemy import (
 )
 
 from sidestep.errors import RecordError
-from sidestep.studies.events import ERASED, REVISING, Event, Seal, canonical, written
-from sidestep.studies.store import Head
-from sidestep.studies.tables import BLOBS, EVENTS, GRANTS, SECRETS, SNAPSHOTS, STUDIES, TEXTS
+from sidestep.studies.storage.events import ERASED, REVISING, Event, Seal, canonical, written
+from sidestep.studies.storage.store import Head
+from sidestep.studies.storage.tables import (
+    BLOBS,
+    EVENTS,
+    GRANTS,
+    SECRETS,
+    SNAPSHOTS,
+    STUDIES,
+    TEXTS,
+)
 
 Values = dict[str, Any]
 Fields = Sequence[Any]  # of a row
