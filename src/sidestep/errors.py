@@ -3,6 +3,7 @@
 SidestepError                 everything that we raise on purpose
 |-- InputError (ValueError)   what came in cannot be used; says what was expected and what came
 |   |-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
+|   |-- MissingExtra          what was asked for needs an extra that is not installed; names it
 |   `-- NotFoundError         the storage has nothing of that name
 |       |-- StudyNotFound     ... no such study
 |       `-- TicketNotFound    ... no such ticket in this study
@@ -37,6 +38,13 @@ class InputError(SidestepError, ValueError):
 
 class UnknownNameError(InputError):
     """A name that is not in the catalog."""
+
+
+class MissingExtra(InputError, ImportError):
+    """What was asked for needs packages that a bare installation does not bring."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(f'{what} needs {package}: pip install "sidestep[{extra}]"')
 
 
 class NotFoundError(InputError):

@@ -43,14 +43,11 @@ class LockInMonitor(NamedTuple):
     explores: bool  # play what would settle it, instead of only saying so
 
 
-@kernel
-def is_due(monitor: LockInMonitor, evidence: Evidence, action: FloatArray) -> bool:
-    """Whether this action was just played `patience` times in a row, or 2, 4, 8, ... times that."""
-    looks = evidence.streak[0] // monitor.patience
-    due = looks > 0 and looks & (looks - 1) == 0 and evidence.streak[0] % monitor.patience == 0
-    for j in range(action.size):
-        due = due and action[j] == evidence.last[j]
-    return due
+@kernel(refcounts=False)
+def is_due(patience: int, streak: int) -> bool:
+    """Whether one action was just played `patience` times in a row, or 2, 4, 8, ... times that."""
+    looks = streak // patience
+    return looks > 0 and looks & (looks - 1) == 0 and streak % patience == 0
 
 
 @kernel
@@ -110,8 +107,6 @@ def locked_in(
 ) -> tuple[bool, int, int]:
     """Whether the arm is locked in, and the arm and the vector that would tell most about it."""
     action = arm_of(menu, arm)
-    if not is_due(monitor, evidence, action):
-        return False, arm, 0
     known = _with_noise(confidence, evidence)
     posterior = Posterior(evidence.centre, evidence.inverse, known.noise)
     n = evidence.counts.size
@@ -121,8 +116,7 @@ def locked_in(
     view = frame(evidence.centre, rank)
     apart = np.empty(menu.columns.shape)
     for j in range(action.size):
-        for k in range(menu.squared.size):
-            apart[j, k] = menu.columns[j, k] - action[j]
+        apart[j] = menu.columns[j] - action[j]
     advantage = _advantages(view, posterior, radii, apart)
     contender = lowest_argmax(advantage)
     worst = gradient(view, apart[:, contender].copy())

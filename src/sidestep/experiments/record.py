@@ -54,7 +54,7 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
     )
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def record_round(
     record: Record, every: int, horizon: int, t: int, choice: Choice, action: FloatArray
 ) -> int:
@@ -73,7 +73,7 @@ def record_round(
     return slot
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def write_numbers(
     record: Record, slot: int, feedback: float, regret: float, so_far: float, width: float
 ) -> None:

@@ -12,20 +12,19 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import PRECISION, Forms, Menu, arm_of, winner
 from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.kernels import kernel
-from sidestep.core.lock_in import LockInMonitor
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body, farthest
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
+    State,
     confidence_for,
     draw_one,
     known_rank,
-    monitor_for,
-    monitored,
 )
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.monitoring import Watch, monitor_for
 
 
 class EpsilonGreedyKnobs(NamedTuple):
@@ -36,7 +35,6 @@ class EpsilonGreedyKnobs(NamedTuple):
     rank: int
     epsilon: float
     protected_only: bool
-    monitor: LockInMonitor
 
 
 @kernel
@@ -70,9 +68,7 @@ def _on_arms(
         )
     best = plug_in(evidence.centre, knobs.rank)
     arm, _ = winner(menu, best)
-    known = (knobs.confidence, evidence)
-    arm, index, phase = monitored(knobs.monitor, known, menu, knobs.rank, (arm, TARGET))
-    return Choice(arm, index, phase, dot(arm_of(menu, arm), best))
+    return Choice(arm, TARGET, PLAY, dot(arm_of(menu, arm), best))
 
 
 @kernel
@@ -119,11 +115,14 @@ class EpsilonGreedy(CompiledPolicy):
         rank = known_rank(self.problem, "EpsilonGreedy")
         confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)
         protected_only = self.explore_index == "protected"
-        monitor = monitor_for(self.lock_in, self.patience)
-        knobs = EpsilonGreedyKnobs(
-            PRECISION, confidence, rank, float(self.epsilon), protected_only, monitor
-        )
+        monitor_for(self.lock_in, self.patience)
+        knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, float(self.epsilon), protected_only)
         object.__setattr__(self, "knobs", knobs)
+
+    def watch(self, state: State) -> Watch | None:
+        """The lock-in monitor."""
+        monitor = monitor_for(self.lock_in, self.patience)
+        return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.rank)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """A coin, an arm and an index; a direction on the ball."""
