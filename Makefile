@@ -25,8 +25,10 @@ test: .venv/made browser    ## everything but slow statistical claims
 	@which $(BROWSERS) >/dev/null 2>&1 || \
 	  echo 'No Chromium was found and none could be installed: the tests of the pages were skipped.'
 
-check: .venv/made           ## before every push: format, lint, types, import contract, fast tests
+static: .venv/made          ## format, lint, types, import contract
 	$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo
+
+check: static               ## before every push: the same, and the fast tests
 	$(BIN)/pytest --quiet -m 'not slow and not full' -n 2
 
 test-slow: .venv/made browser ## statistical claims over many runs, long counts, notebooks
@@ -45,4 +47,4 @@ readme-figures: run         ## the two figures of the README, from the traces of
 docs: .venv/made            ## the pages are plain Markdown; this checks that their links and names exist
 	$(BIN)/pytest --quiet tests/test_docs.py
 
-.PHONY: run serve quick-start readme-figures browser test check test-slow bench bench-check docs
+.PHONY: run serve quick-start readme-figures browser test static check test-slow bench bench-check docs

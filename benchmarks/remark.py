@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 import sidestep as ss
+from sidestep.core.pooled import REAL
 from sidestep.environments import FreshArms, Instance
 from sidestep.experiments.simulate import play
-from sidestep.policies.thompson import REAL
 
 WEAK = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.01)
 ROUNDS, RUNS, RESOLUTION = 2000, 20, 0.1

@@ -21,6 +21,7 @@ import pytest
 FOLDER = "SIDESTEP_TEST_POSTGRES"  # set by the session's first process, inherited by its workers
 START = 60.0  # seconds
 TABLES = ("snapshots", "blobs", "texts", "events", "studies")
+TABLES += ("people", "tokens", "grants", "links", "changes", "secrets")
 
 
 _RUNNING: list[subprocess.Popen[bytes]] = []  # a server outlives the worker that started it

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from sidestep.experiments.simulate import simulate, simulate_many
     from sidestep.policies.base import Decision
     from sidestep.policies.batches import ask_batch, ask_panel, tell_all
+    from sidestep.policies.directed_thompson import DirectedThompson
     from sidestep.policies.epsilon_greedy import EpsilonGreedy
     from sidestep.policies.explore_commit import ExploreThenCommit
+    from sidestep.policies.information_directed import InformationDirected
     from sidestep.policies.oful import OFUL
     from sidestep.policies.protected_linucb import ProtectedLinUCB
+    from sidestep.policies.protected_thompson import ProtectedThompson
     from sidestep.policies.recommend import Recommendation, intervals, recommend
     from sidestep.policies.round_robin import RoundRobinLinUCB
-    from sidestep.policies.thompson import DirectedThompson, ProtectedThompson
     from sidestep.policies.uniform import Uniform
+    from sidestep.service.client import Client
     from sidestep.studies.factors import Factor
     from sidestep.studies.outcomes import Outcome
     from sidestep.studies.study import Study
@@ -37,12 +40,14 @@ __all__ = [
     "TARGET",
     "Arms",
     "Box",
+    "Client",
     "Decision",
     "DirectedThompson",
     "Ellipsoid",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "Factor",
+    "InformationDirected",
     "Outcome",
     "Problem",
     "ProtectedLinUCB",
@@ -96,10 +101,12 @@ _HOME = {
     "Recommendation": "policies.recommend",
     "intervals": "policies.recommend",
     "recommend": "policies.recommend",
-    "DirectedThompson": "policies.thompson",
-    "ProtectedThompson": "policies.thompson",
+    "DirectedThompson": "policies.directed_thompson",
+    "InformationDirected": "policies.information_directed",
+    "ProtectedThompson": "policies.protected_thompson",
     "RoundRobinLinUCB": "policies.round_robin",
     "Uniform": "policies.uniform",
+    "Client": "service.client",
     "Factor": "studies.factors",
     "Outcome": "studies.outcomes",
     "Study": "studies.study",

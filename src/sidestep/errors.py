@@ -6,9 +6,11 @@ SidestepError                 everything that we raise on purpose
 |   |-- MissingExtra          what was asked for needs an extra that is not installed; names it
 |   `-- NotFoundError         the storage has nothing of that name
 |       |-- StudyNotFound     ... no such study
-|       `-- TicketNotFound    ... no such ticket in this study
+|       |-- TicketNotFound    ... no such ticket in this study
+|       `-- AccountNotFound   ... no such person, token or link
 |-- ConflictError             contradicts what is on record; nothing has changed
 |   |-- StudyExists           a study of that name is there already
+|   |-- AccountExists         a person of that name is there already
 |   |-- AlreadyAnswered       the ticket has an answer; names it and what came
 |   |-- KeyReused             the key of another request
 |   `-- StudyClosed           the study takes no more entries
@@ -18,12 +20,16 @@ SidestepError                 everything that we raise on purpose
 |   |-- StorageLost           gone in the middle: trying again with the same key is safe
 |   |-- SchemaError           written by a newer version, or by another program
 |   `-- RecordError           the chain of the record does not hold; names the event
+|-- ServiceError              a service cannot be reached, or does not answer as it should
+|   `-- AccessError           it does not let you
 |-- CoreSetError              CORE-SET reached its cap; says why it cannot end
 |-- ResultsError              results cannot be written
 |-- FailedRunsError           some runs of a sweep broke off; the others are kept
 `-- ExecutorError             there is nobody to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
+SlowRunWarning                many rounds are about to be played without a compiler (a warning)
+UnsignedStateWarning          a state of an older version does not say whose it is (a warning)
 DurabilityWarning             the database may forget what it has acknowledged (a warning)
 """
 
@@ -43,9 +49,6 @@ class UnknownNameError(InputError):
 class MissingExtra(InputError, ImportError):
     """What was asked for needs packages that a bare installation does not bring."""
 
-    def __init__(self, what: str, package: str, extra: str) -> None:
-        super().__init__(f'{what} needs {package}: pip install "sidestep[{extra}]"')
-
 
 class NotFoundError(InputError):
     """Nothing of that name is in the storage."""
@@ -59,12 +62,20 @@ class TicketNotFound(NotFoundError):
     """No ticket of that number in this study."""
 
 
+class AccountNotFound(NotFoundError):
+    """No person, token or link of that name."""
+
+
 class ConflictError(SidestepError):
     """What was asked for contradicts what is on record; nothing has changed."""
 
 
 class StudyExists(ConflictError):
     """A study of that name is there already."""
+
+
+class AccountExists(ConflictError):
+    """A person of that name is there already."""
 
 
 class AlreadyAnswered(ConflictError):
@@ -103,6 +114,14 @@ class RecordError(StorageError):
     """The chain of a record does not hold."""
 
 
+class ServiceError(SidestepError):
+    """A service cannot be reached or does not answer as it should; trying again is safe."""
+
+
+class AccessError(ServiceError):
+    """A service does not let this caller do this."""
+
+
 class CoreSetError(SidestepError):
     """CORE-SET used up its rounds without finding independent protected vectors."""
 
@@ -125,3 +144,11 @@ class UnreachedDirectionsWarning(UserWarning):
 
 class DurabilityWarning(UserWarning):
     """The database may forget what it has acknowledged."""
+
+
+class SlowRunWarning(UserWarning):
+    """Many rounds are about to be played without a compiler."""
+
+
+class UnsignedStateWarning(UserWarning):
+    """A state that does not say which policy wrote it: nobody can check that it is this one."""

@@ -124,7 +124,7 @@ def test_a_peer_that_fails_is_named_with_what_it_said(monkeypatch):
 def test_every_peer_is_pinned_in_the_file_that_installs_them():
     text = (ROOT / "benchmarks" / "peers.txt").read_text(encoding="utf-8")
     pinned = set(re.findall(r"^([\w-]+)==[\d.]+$", text, re.MULTILINE))
-    assert pinned == {peer.package for peer in peers.PEERS}
+    assert pinned - {"optuna"} == {peer.package for peer in peers.PEERS}  # reliability's peer
 
 
 @pytest.mark.full

@@ -42,9 +42,7 @@ def run(tmp_path, monkeypatch, capsys):
 
     call.folder = tmp_path
     example = call("create", "--example").stdout
-    (tmp_path / "study.toml").write_text(
-        example.replace('aim = "within"', 'aim = "clean"\nrank = 2')
-    )
+    (tmp_path / "study.toml").write_text(example)
     return call
 
 

@@ -27,6 +27,9 @@ PLAYERS: dict[str, Callable[..., Any]] = {
         ss.ProtectedLinUCB, surrogate="first-order"
     ),
     "protected-linucb, coreset='adaptive'": partial(ss.ProtectedLinUCB, coreset="adaptive"),
+    "protected-linucb, surrogate='ellipsoid', coreset='adaptive'": partial(
+        ss.ProtectedLinUCB, surrogate="ellipsoid", coreset="adaptive"
+    ),
     ON_THE_BALL_ONLY[0]: partial(ss.ProtectedLinUCB, coreset="all"),
     ON_THE_BALL_ONLY[1]: partial(ss.ProtectedLinUCB, coreset="lazy"),
 }
@@ -64,21 +67,24 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "patience": 2,
     },
     "oful": {"rho": 1.0, "delta": 0.5, "radius": "printed"},
-    "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9},
+    "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9, "query": "widest"},
+    "information-directed": {"rho": 1.0, "memory": 20.0, "delta": 0.9},
     "directed-thompson": {
         "rho": 1.0,
         "memory": 20.0,
         "delta": 0.9,
         "informative": 5.0,
         "share": 1e-6,
-        "price": 0.01,
+        "kappa": 0.01,
     },
     "explore-then-commit": {"rounds": 50, "rho": 1.0},
     "uniform": {},
 }
-RARE = {"share", "price"}  # these bind only where no contender can tell
+RARE = {"share", "kappa"}  # these bind only where no contender can tell
 WATCHING = {"lock_in", "patience"}  # these where an arm is played again and again
-UNTOLD = {("protected-thompson", "delta"), ("directed-thompson", "delta")}  # where s is not told
+UNTOLD = {
+    (name, "delta") for name in ("protected-thompson", "directed-thompson", "information-directed")
+}  # where s is not told
 ENDS_IN_AN_ERROR = {"max_core_set_rounds": CoreSetError}
 
 QUIET = {
@@ -110,19 +116,27 @@ def knobs() -> list[tuple[str, str]]:
     return [(name, knob) for name, values in OTHER_VALUES.items() for knob in values]
 
 
-@pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
+COMPILES = testing.check_three_ways_of_playing_agree
+CHECKS = [
+    pytest.param(check, marks=pytest.mark.slow) if check is COMPILES else check
+    for check in testing.CHECKS
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("player", PLAYERS, indirect=True)
 def test_every_policy_keeps_the_contract(player, check):
     check(player)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("world", QUIET)
 @pytest.mark.parametrize("preset", ["as_intended", "as_printed"])
 def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, world):
     """In the louder contract worlds the paper's constants never leave CORE-SET."""
     instance = QUIET[world]()
     policy = getattr(ss.ProtectedLinUCB, preset)(instance.problem)
-    fast = ss.simulate(policy, instance, 80, seed=9)
+    fast = ss.simulate(policy, instance, 80, seed=9, compiled=True)
     slow = ss.simulate(policy, instance, 80, seed=9, compiled=False)
     assert (fast.phase == "play").sum() >= 40
     assert (fast.index == slow.index).all()
@@ -142,40 +156,52 @@ def test_the_table_of_other_values_names_every_policy_and_repeats_no_default():
         assert OTHER_VALUES[name][knob] != knobs_of(POLICIES[name])[knob], (name, knob)
 
 
-@pytest.mark.parametrize(("name", "knob"), knobs(), ids=str)
+def goes_another_way(name, knob, world, problem=None, rounds=600, seeds=6, **plain):
+    """Whether a policy of that name asks for something else once the knob has its other value."""
+    told = world.problem if problem is None else problem
+    one = POLICIES[name](told, **plain)
+    other = POLICIES[name](told, **{**plain, knob: OTHER_VALUES[name][knob]})
+    return any(testing.first_difference(one, other, world, rounds, seed) for seed in range(seeds))
+
+
+def those(wanted: Callable[[str, str], bool]) -> Any:
+    """The knobs of the table of which this is true."""
+    chosen = [pair for pair in knobs() if wanted(*pair)]
+    assert chosen
+    return pytest.mark.parametrize(("name", "knob"), chosen, ids=str)
+
+
+def is_special(name: str, knob: str) -> bool:
+    return knob in RARE | WATCHING | set(ENDS_IN_AN_ERROR) or (name, knob) in UNTOLD
+
+
+@those(lambda name, knob: not is_special(name, knob))
 def test_every_knob_changes_something(name, knob):
-    value = OTHER_VALUES[name][knob]
-    if knob in ENDS_IN_AN_ERROR:
-        with pytest.raises(ENDS_IN_AN_ERROR[knob], match=knob):
-            testing.check_knob_matters(POLICIES[name], knob, value)
-    elif knob in WATCHING:
-        plain = {"patience": 5} if knob == "lock_in" else {"lock_in": "explore"}
-        world, turned = failure(1.0), {**plain, knob: value}
-        one, other = (
-            [
-                ss.simulate(POLICIES[name](world.problem, **knobs), world, 600, seed)
-                for seed in range(4)
-            ]
-            for knobs in (plain, turned)
-        )
-        assert any((here.arm != there.arm).any() for here, there in zip(one, other, strict=True))
-    elif (name, knob) in UNTOLD:
-        world, problem = (
-            synthetic(4, 3, 2, 8, noise_scale=0.3, seed=1),
-            ss.Problem(4, 3, resolution=0.2, noise_scale=0.3),
-        )
-        one, other = (
-            [ss.simulate(POLICIES[name](problem, **knobs), world, 300, seed) for seed in range(6)]
-            for knobs in ({}, {knob: value})
-        )
-        assert any((here.arm != there.arm).any() for here, there in zip(one, other, strict=True))
-    elif knob in RARE:
-        world = blind_spot()
-        one = ss.simulate(POLICIES[name](world.problem), world, 500, seed=1)
-        other = ss.simulate(POLICIES[name](world.problem, **{knob: value}), world, 500, seed=1)
-        assert (one.arm != other.arm).any()
-    else:
-        testing.check_knob_matters(POLICIES[name], knob, value)
+    testing.check_knob_matters(POLICIES[name], knob, OTHER_VALUES[name][knob])
+
+
+@those(lambda _, knob: knob in ENDS_IN_AN_ERROR)
+def test_a_cap_that_is_reached_ends_in_an_error_that_names_it(name, knob):
+    with pytest.raises(ENDS_IN_AN_ERROR[knob], match=knob):
+        testing.check_knob_matters(POLICIES[name], knob, OTHER_VALUES[name][knob])
+
+
+@those(lambda _, knob: knob in WATCHING)
+def test_a_knob_of_the_monitor_changes_something_where_an_arm_locks_in(name, knob):
+    plain = {"patience": 5} if knob == "lock_in" else {"lock_in": "explore"}
+    assert goes_another_way(name, knob, failure(1.0), **plain)
+
+
+@those(lambda name, knob: (name, knob) in UNTOLD)
+def test_the_level_of_the_rank_changes_something_where_the_rank_is_not_told(name, knob):
+    world = synthetic(4, 3, 2, 8, noise_scale=0.3, seed=1)
+    untold = ss.Problem(4, 3, resolution=0.2, noise_scale=0.3)
+    assert goes_another_way(name, knob, world, untold, rounds=300)
+
+
+@those(lambda _, knob: knob in RARE)
+def test_a_price_changes_something_where_no_contender_can_tell(name, knob):
+    assert goes_another_way(name, knob, blind_spot(), rounds=500)
 
 
 @pytest.mark.parametrize(("knob", "value"), [("rho", 1.0), ("delta", 0.5)])
@@ -183,9 +209,8 @@ def test_every_knob_changes_something(name, knob):
 def test_every_knob_of_a_preset_changes_something(preset, knob, value):
     make = getattr(ss.ProtectedLinUCB, preset)
     instance = synthetic(3, 2, 1, 7, noise_scale=0.005, seed=2)
-    one = ss.simulate(make(instance.problem), instance, 200, seed=13)
-    other = ss.simulate(make(instance.problem, **{knob: value}), instance, 200, seed=13)
-    assert (one.index != other.index).any() or (one.arm != other.arm).any()
+    one, other = make(instance.problem), make(instance.problem, **{knob: value})
+    assert testing.first_difference(one, other, instance, 200, seed=13)
 
 
 def test_a_knob_that_does_nothing_is_noticed():

@@ -228,9 +228,3 @@ def test_members_are_the_rows_switched_on_and_total_counts_from_a_row_on():
     assert geometry.members(np.zeros(3, np.int64), rows) == 0
     assert geometry.total(np.array([5, 2, 3]), 0) == 10
     assert geometry.total(np.array([5, 2, 3]), 1) == 5
-
-
-def test_the_condition_number_is_infinite_where_rows_do_not_span():
-    assert geometry.condition_number(np.diag([4.0, 2.0, 1.0])) == pytest.approx(4.0)
-    assert geometry.condition_number(np.eye(3)[:2]) == np.inf
-    assert geometry.condition_number(np.diag([1.0, 0.0])) == np.inf

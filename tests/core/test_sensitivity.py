@@ -216,17 +216,23 @@ def world(s, noise, rounds, seed=0, d=5, count=8):
 
 
 def shrunk(game, share):
-    """The same centres and shapes, without noise, and radii that are `share` of sqrt(rho)."""
+    """The same centres and shapes, without noise, and radii that are `share` of sqrt(rho).
+
+    M is so large that no value is cut by it.
+    """
     confidence = game.confidence._replace(
-        noise=np.zeros_like(game.confidence.noise), norm_bound=share
+        rho=(share / 10) ** 2 * game.confidence.rho,
+        noise=np.zeros_like(game.confidence.noise),
+        norm_bound=10.0,
     )
     return game._replace(confidence=confidence)
 
 
-def thales(sets, arms):
+def thales(sets, arms, longest=None):
     """min((<a, c_0> + r_0 |a|_W + |a| B_0) / 2, |a| B_0) with B_0 the longest vector of Theta_0."""
-    longest = np.linalg.norm(sets.centre[0])
-    longest += sets.radius[0] * np.sqrt(np.linalg.eigvalsh(sets.inverse[0])[-1])
+    if longest is None:
+        longest = np.linalg.norm(sets.centre[0])
+        longest += sets.radius[0] * np.sqrt(np.linalg.eigvalsh(sets.inverse[0])[-1])
     upper = arms @ sets.centre[0]
     upper += sets.radius[0] * np.sqrt(np.einsum("kj,jm,km->k", arms, sets.inverse[0], arms))
     across = np.linalg.norm(arms, axis=1) * longest
@@ -246,12 +252,14 @@ def test_the_first_order_value_adds_what_every_set_allows_along_its_slope(s):
         at_centre = action @ view.rest
         gain = np.sqrt(np.einsum("ij,ijk,ik->i", slopes, sets.inverse, slopes)) @ sets.radius
         expected.append(at_centre + gain)
-    expected = np.minimum(expected, thales(sets, game.arms))
+    for longest in (None, game.confidence.norm_bound):
+        expected = np.minimum(expected, thales(sets, game.arms, longest))
     assert game.first_order()[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_without_protected_vectors_value_and_bound_are_the_upper_confidence_bound():
     game = world(0, 0.3, 20)
+    game = game._replace(confidence=game.confidence._replace(norm_bound=10.0))  # which cuts nothing
     sets = game.sets
     width = np.sqrt(np.einsum("kj,jm,km->k", game.arms, sets.inverse[0], game.arms))
     exact = game.arms @ sets.centre[0] + sets.radius[0] * width
@@ -278,6 +286,35 @@ def test_the_first_order_value_tends_to_the_exact_one_as_the_sets_shrink(s):
         assert ((bounds - values) / gain).max() <= 200 * share
     assert shares[2] <= 0.01
     assert shares[2] <= shares[0] / 10
+
+
+def dear_oracle(seed, d=4):
+    """Eight short arms, and a long one, at least 0.35 worse, that alone shows much of the vectors."""
+    rng = np.random.default_rng(seed)
+    theta = unit_rows(rng, 3, d)
+    span = np.linalg.qr(theta[1:].T)[0].T
+    rest = theta[0] - span.T @ (span @ theta[0])
+    long = span.T @ np.array([0.5, 0.6]) - 1.1 * rest / np.linalg.norm(rest)
+    arms = np.vstack([0.05 * unit_rows(rng, 8, d), long / np.linalg.norm(long)])
+    assert arms[-1] @ rest <= (arms @ rest).max() - 0.35
+    return theta, arms
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_no_value_exceeds_what_any_reward_can_be_where_an_oracle_is_dear(seed, noise):
+    """Once it was 9.4 for a unit arm, where M = 1 and no reward exceeds 0.05."""
+    theta, arms = dear_oracle(seed)
+    rng = np.random.default_rng([8, seed])
+    confidence = Confidence(np.full(3, 0.1), np.full(3, noise), 1.0, 1.0, 1e-3, LOGDET)
+    game = World(confidence, no_evidence(confidence.rho, 4), np.arange(3), arms)
+    for t in range(60):
+        values, _ = game.first_order()
+        assert (values <= np.linalg.norm(arms, axis=1) * (1 + 1e-12)).all()
+        assert (values <= thales(game.sets, arms, longest=1.0) + 1e-12).all()
+        action, v = arms[np.argmax(values)].copy(), t % 3
+        feedback = float(action @ theta[v]) + noise * rng.standard_normal()
+        absorb(game.evidence, confidence.rho, action, v, feedback)
 
 
 # The rigorous bound

@@ -9,11 +9,12 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.actions import UnitBall
+from sidestep.core.kernels import KERNELS
 from sidestep.environments import FreshArms, Genie, Instance, Menus, synthetic
 from sidestep.errors import CoreSetError
-from sidestep.experiments import loop
-from sidestep.experiments import simulate as lab
-from sidestep.experiments.simulate import play, streams_of
+from sidestep.experiments import chance, loop
+from sidestep.experiments.chance import streams_of
+from sidestep.experiments.simulate import play
 
 ARMS = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.0, 0.8], [-0.6, 0.8, 0.0]])
 SOURCES = {
@@ -236,19 +237,19 @@ def test_where_a_chunk_ends_changes_nothing(monkeypatch, name, source):
     instance = world(source)
     policy = POLICIES[name](instance.problem)
     whole = ss.simulate(policy, instance, 60, seed=7)
-    monkeypatch.setattr(lab, "CHUNK", 7)
+    monkeypatch.setattr(chance, "BATCH", 7)
     assert same(ss.simulate(policy, instance, 60, seed=7), whole)
 
 
 @pytest.mark.parametrize("policy", [ss.ProtectedLinUCB, ss.DirectedThompson])
 def test_arms_from_a_deck_are_the_arms_drawn_round_by_round(monkeypatch, policy):
     world = synthetic(4, 2, 1, 9, noise_scale=0.1, seed=0)
-    lab.deck.cache_clear()
+    chance.deck.cache_clear()
     dealt = ss.simulate(policy(world.problem), world, 60, seed=3)
-    assert lab.deck.cache_info().misses == 1
-    monkeypatch.setattr(lab, "DECK_BYTES", 8 * 9 * 4 * 60 - 1)
+    assert chance.deck.cache_info().misses == 1
+    monkeypatch.setattr(chance, "DECK_BYTES", 8 * 9 * 4 * 60 - 1)
     drawn = ss.simulate(policy(world.problem), world, 60, seed=3)
-    assert lab.deck.cache_info().misses == 1  # a byte too long: no deck was asked for
+    assert chance.deck.cache_info().misses == 1  # a byte too long: no deck was asked for
     assert np.array_equal(dealt.action, drawn.action)
     assert np.array_equal(dealt.regret, drawn.regret)
     assert np.array_equal(dealt.feedback, drawn.feedback)
@@ -256,17 +257,17 @@ def test_arms_from_a_deck_are_the_arms_drawn_round_by_round(monkeypatch, policy)
 
 def test_policies_that_meet_the_same_arms_share_their_drawing_and_leave_them_alone():
     world = synthetic(4, 2, 1, 9, noise_scale=0.1, seed=0)
-    lab.deck.cache_clear()
+    chance.deck.cache_clear()
     first = ss.simulate(ss.OFUL(world.problem), world, 50, seed=1)
     ss.simulate(ss.EpsilonGreedy(world.problem), world, 50, seed=1)
     again = ss.simulate(ss.OFUL(world.problem), world, 50, seed=1)
-    assert lab.deck.cache_info()[:2] == (2, 1)
+    assert chance.deck.cache_info()[:2] == (2, 1)
     assert np.array_equal(first.action, again.action)
 
 
 def test_a_run_leaves_other_threads_their_turn():
-    assert loop.run_on_arms.targetoptions["nogil"]
-    assert loop.run_on_ball.targetoptions["nogil"]
+    assert KERNELS[loop.run_on_arms].nogil
+    assert KERNELS[loop.run_on_ball].nogil
 
 
 def test_menus_of_unequal_sizes_are_played_within_their_sizes():
@@ -276,7 +277,7 @@ def test_menus_of_unequal_sizes_are_played_within_their_sizes():
         policy = POLICIES[name](instance.problem)
         recorder = Recorder(instance.problem, policy, [])
         stepped = ss.simulate(recorder, instance, 60, seed=8)
-        trace = ss.simulate(policy, instance, 60, seed=8)
+        trace = ss.simulate(policy, instance, 60, seed=8, compiled=True)
         assert {len(menu) for menu in recorder.seen} == {1, 3, 8}
         assert (trace.arm == stepped.arm).all()
         for menu, arm, action in zip(recorder.seen, trace.arm, trace.action, strict=True):
@@ -397,7 +398,7 @@ def test_a_run_over_repeated_arms_names_their_first_rows_and_is_the_run_by_steps
     arms = ss.Arms(np.repeat(rng.standard_normal((6, 3)) / 3, 4, axis=0)[rng.permutation(24)])
     world = ss.environments.synthetic(3, 1, 1, arms, noise_scale=0.1, seed=1)
     for policy in (ss.ProtectedLinUCB(world.problem), ss.Uniform(world.problem)):
-        fast = ss.simulate(policy, world, 200, seed=2)
+        fast = ss.simulate(policy, world, 200, seed=2, compiled=True)
         slow = ss.simulate(policy, world, 200, seed=2, compiled=False)
         assert (fast.arm == slow.arm).all()
         assert (arms.vectors[fast.arm] == fast.action).all()

@@ -71,6 +71,13 @@ def test_shipped_experiments_are_read_as_anyones(name):
     assert jobs_of(spec)
 
 
+@pytest.mark.parametrize("name", shipped_specs())
+def test_the_default_player_is_among_the_players_on_every_world_of_every_experiment(name):
+    spec = parse_spec(shipped_specs()[name], f"{name}.toml")
+    players = [entry for entry in spec.policies if entry.policy == "directed-thompson"]
+    assert any(entry.worlds is None and not entry.told for entry in players)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -47,7 +47,7 @@ def test_results_are_one_frame_with_everything_named(spec, tmp_path):
 
 @pytest.mark.full
 def test_one_process_and_two_give_identical_columns(spec, tmp_path):
-    sweep.check_jobs(spec, compile_first=True)
+    sweep.check_jobs(spec)
     frames = {}
     for name, runner in {"one": Serial(), "two": Processes(2)}.items():
         sweep.sweep(spec, tmp_path / name, runner)
@@ -212,10 +212,10 @@ def test_a_wrong_knob_is_refused_before_anything_runs(tmp_path):
         TOML.replace('policy = "epsilon-greedy"', 'policy = "epsilon-gredy"'), "w.toml"
     )
     with pytest.raises(UnknownNameError, match="small/greedy.*did you mean 'epsilon-greedy'"):
-        sweep.check_jobs(wrong, compile_first=False)
+        sweep.check_jobs(wrong)
     knob = TOML + "knobs = { epsilom = 2.0 }\n"
     with pytest.raises(UnknownNameError, match="did you mean 'epsilon'"):
-        sweep.check_jobs(parse_spec(knob, "w.toml"), compile_first=False)
+        sweep.check_jobs(parse_spec(knob, "w.toml"))
 
 
 def test_a_policy_of_ones_own_is_named_by_module_and_class(tmp_path):
@@ -226,12 +226,12 @@ def test_a_policy_of_ones_own_is_named_by_module_and_class(tmp_path):
     assert columns(tmp_path).height == 360
     missing = parse_spec(TOML.replace('"uniform"\n\n', '"no.such:Thing"\n\n'), "o.toml")
     with pytest.raises(InputError, match="cannot be imported"):
-        sweep.check_jobs(missing, compile_first=False)
+        sweep.check_jobs(missing)
 
 
 def test_every_wrong_entry_of_a_spec_is_named_at_once(refusal):
     wrong = TOML.replace('"epsilon-greedy"', '"epsilon-gredy"') + OWN % "{ bad = 1, width = 2 }"
-    message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"), compile_first=False)
+    message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"))
     assert "small/greedy: policy must be one of" in message
     assert "small/own: TypeError" in message
     assert "unexpected keyword argument 'width'" in message
@@ -327,7 +327,7 @@ def dask(program, *arguments):
 @pytest.mark.full
 def test_a_dask_cluster_that_loses_a_worker_gives_the_serial_result(spec, tmp_path):
     longer = spec.model_copy(update={"runs": 12, "horizon": 4000, "every": 100})
-    sweep.check_jobs(longer, compile_first=True)
+    sweep.check_jobs(longer)
     sweep.sweep(longer, tmp_path / "serial")
     file = tmp_path / "scheduler.json"
     scheduler = dask(

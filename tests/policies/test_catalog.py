@@ -103,3 +103,9 @@ def test_a_knob_that_the_preset_fixes_is_refused(refusal):
 def test_a_bad_value_is_refused_as_the_policy_refuses_it(refusal):
     message = refusal(from_config, "epsilon-greedy", PROBLEM, {"epsilon": "lots"})
     assert message == "epsilon must be positive and finite, got 'lots'"
+
+
+def test_a_knob_that_was_renamed_is_read_with_a_warning():
+    with pytest.warns(FutureWarning, match="'price' of directed-thompson is now called 'kappa'"):
+        policy = from_config("directed-thompson", PROBLEM, {"price": 3.0})
+    assert policy.kappa == 3.0

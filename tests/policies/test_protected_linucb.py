@@ -162,6 +162,15 @@ def test_core_set_on_its_basis_plays_e_1_to_e_d():
     assert (trace.action == expected).all()
 
 
+@pytest.mark.parametrize("make", [ss.ProtectedLinUCB.as_intended, ss.ProtectedLinUCB.as_printed])
+def test_a_basis_that_is_longer_than_any_action_may_be_is_refused_beforehand(refusal, make):
+    message = refusal(make, problem(action_bound=0.5))
+    assert "design='basis' plays e_1..e_d, so that action_bound must be at least 1" in message
+    assert "got 0.5" in message
+    ss.ProtectedLinUCB(problem(action_bound=0.5))  # plays arms of the menu
+    ss.ProtectedLinUCB.as_intended(problem(action_bound=0.5, n_protected=2))  # has no phase
+
+
 def test_core_set_over_arms_plays_only_arms():
     arms = ss.Arms(rng(1).standard_normal((9, 4)) / 4)
     instance = world(arms, noise=0.01)
@@ -429,3 +438,36 @@ def test_a_lazy_core_set_is_for_the_ball(refusal):
     policy = ss.ProtectedLinUCB(ss.Problem(3, 1, 1, noise_scale=0.1), coreset="lazy")
     sentence = refusal(policy.ask, policy.init(), ss.Arms(np.eye(3)), np.random.default_rng(0))
     assert sentence == "coreset='lazy' plays the unit ball only, got arms"
+
+
+@pytest.mark.parametrize(
+    ("kind", "actions"),
+    [
+        ("certified", ss.Arms(np.eye(5))),
+        ("printed", ss.Arms(np.eye(5))),
+        pytest.param("lazy", ss.UnitBall(5), marks=pytest.mark.full),
+    ],
+)
+@pytest.mark.parametrize(("cap", "exact"), [(1_000_000, True), (0, False)])
+def test_a_decision_says_whether_its_core_set_is_proved_to_be_the_best(
+    monkeypatch, kind, actions, cap, exact
+):
+    monkeypatch.setattr(coreset, "MAX_NODES", cap)
+    instance = synthetic(5, 4, 2, actions, noise_scale=1e-4, seed=0)
+    policy = ss.ProtectedLinUCB(instance.problem, rho=1e-4, coreset=kind)
+    assert policy.ask(policy.init(), instance.actions, rng()).exact is None
+    states = (played.state for played in play(policy, instance, 60, seed=0))
+    last = next(state for state in states if 0 < (state.core_set > 0).sum() < 5)
+    assert last.core_set[0] == (coreset.PROVED if exact else coreset.UNPROVED)
+    assert policy.ask(last, instance.actions, rng()).exact is exact
+    again = policy.state_from_json(last.to_json())
+    assert policy.ask(again, instance.actions, rng()).exact is exact
+
+
+def test_where_no_core_set_is_chosen_a_decision_says_nothing_of_it():
+    instance = world(ss.Arms(np.eye(4)))
+    for policy in (
+        ss.ProtectedLinUCB(instance.problem, coreset="adaptive"),
+        ss.OFUL(instance.problem),
+    ):
+        assert policy.ask(policy.init(), instance.actions, rng()).exact is None

@@ -88,6 +88,53 @@ def test_a_policy_of_another_kind_and_a_level_of_none_are_refused(refusal):
     assert sentence.startswith("level must lie strictly between 0 and 1")
 
 
+def unsure(**told):
+    """A player that is not told the rank, and its state once only the target was measured."""
+    policy, state = ss.DirectedThompson(ss.Problem(4, 3, noise_scale=0.01, **told)), None
+    state, rng = policy.init(), np.random.default_rng(0)
+    for k in range(200):
+        action = ARMS.vectors[k % len(ARMS)]
+        feedback = action @ [0.9, 0.1, -0.2, 0.3] + 0.01 * rng.standard_normal()
+        state = policy.tell(state, ss.Query(action, 0), feedback)
+    return policy, state
+
+
+@pytest.mark.parametrize("told", [{"resolution": 0.1}, {"eigenvalue": 0.01}])
+def test_where_only_the_target_was_measured_nothing_is_sure(told):
+    """Before, every draw took the rank 0 that nothing had contradicted: best with probability 1."""
+    policy, state = unsure(**told)
+    advice = ss.recommend(policy, state, ARMS)
+    assert advice.probability < 0.9
+    assert advice.loss.high > advice.loss.mean > 0.01
+    assert not advice.settled
+
+
+def test_nothing_is_settled_while_a_direction_is_undecided():
+    instance = synthetic(4, 3, 1, ARMS, noise_scale=0.01, seed=3)
+    policy = ss.DirectedThompson(ss.Problem(4, 3, noise_scale=0.01, resolution=0.01))
+    advice = ss.recommend(policy, state_after(policy, instance, 300), ARMS)
+    assert advice.spectrum.undecided > 0
+    assert not advice.settled
+
+
+def test_verdicts_and_assurance_follow_the_tolerances():
+    truth = np.array([[0.9, 0, 0, 0], [0.0, 0.8, 0, 0]])
+    arms = ss.Arms(np.array([[0.9, 0.1, 0, 0], [1.0, 0, 0, 0], [0.5, 0.5, 0, 0]]) * 0.9)
+    problem = ss.Problem(4, 1, noise_scale=0.01, tolerance=0.1, penalty=0.0)
+    policy = ss.Uniform(problem)
+    state, rng = policy.init(), np.random.default_rng(0)
+    for k in range(400):
+        action, v = arms.vectors[k % 3], k % 2
+        feedback = truth[v] @ action + 0.01 * rng.standard_normal()
+        state = policy.tell(state, ss.Query(action, v), feedback)
+    advice = ss.recommend(policy, state, arms)
+    assert (advice.arm, advice.verdicts, advice.assured) == (1, ("within",), True)
+    beyond = ss.recommend(policy, state, arms.only(np.array([False, False, True])))
+    assert (beyond.arm, beyond.verdicts, beyond.assured) == (2, ("beyond",), False)
+    fresh = ss.recommend(policy, policy.init(), arms)
+    assert (fresh.verdicts, fresh.assured) == (("not settled",), False)
+
+
 @pytest.mark.parametrize("player", [ss.DirectedThompson, ss.ProtectedThompson])
 @pytest.mark.parametrize("arms", [ARMS, ss.Arms(ARMS.vectors[:3])], ids=["arms", "too few arms"])
 def test_all_zero_feedback_with_learned_noise_is_asked_and_advised_about(player, arms):
@@ -97,7 +144,7 @@ def test_all_zero_feedback_with_learned_noise_is_asked_and_advised_about(player,
     for _ in range(40):
         state = policy.tell(state, policy.ask(state, arms, rng).query, 0.0)
     advice = ss.recommend(policy, state, arms)
-    assert advice.reward.low <= 0 <= advice.reward.high < 1e-4
+    assert advice.reward.low <= 0 <= advice.reward.high < 1e-2
 
 
 def covered(policy_of, world, runs, stops=STOPS):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import sidestep as ss
+from sidestep.core.pooled import OPEN, REAL
+from sidestep.core.posterior import prior_of
 from sidestep.core.problem import Problem
 from sidestep.environments import failure, synthetic
 from sidestep.experiments.simulate import play
-from sidestep.policies.thompson import OPEN, REAL, prior_of
 
 BOTH = [ss.ProtectedThompson, ss.DirectedThompson]
 FIXED = ss.Arms(np.random.default_rng(3).standard_normal((30, 4)) / 4)
@@ -52,7 +53,7 @@ def test_one_thing_about_the_rank_is_needed(policy, refusal):
         ("memory", -3.0, "memory must be positive"),
         ("delta", 1.0, "delta must lie strictly between 0 and 1"),
         ("rho", 0.0, "rho must be positive"),
-        ("price", 0.0, "price must be positive"),
+        ("kappa", 0.0, "kappa must be positive"),
     ],
 )
 def test_a_knob_out_of_range_is_refused(knob, value, sentence, refusal):
@@ -240,6 +241,16 @@ def test_late_and_lost_answers_leave_the_regret_sublinear():
         )
         regret = np.array([turn.regret for turn in turns])
         assert regret[1000:].sum() < 0.25 * regret[:1000].sum() + 1.0
+
+
+def test_the_unit_of_costs_changes_nothing():
+    world = ss.environments.synthetic(4, 3, 2, FIXED, noise_scale=0.3, seed=1)
+    plays = []
+    for unit in (1.0, 0.001, 50.0):
+        problem = told(world, costs=[unit, 2 * unit, 3 * unit, unit])
+        trace = ss.simulate(ss.DirectedThompson(problem), world, 80, seed=0, compiled=False)
+        plays.append((trace.arm.tolist(), trace.index.tolist()))
+    assert plays[0] == plays[1] == plays[2]
 
 
 def test_a_dear_test_is_ordered_less_often():

@@ -3,25 +3,28 @@
 Every drill returns a tally; tests hold it to its promise, `benchmarks/reliability.py` prints it.
 """
 
-import multiprocessing
 import os
 import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from contextlib import closing
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from reference import Client
+from workers import PROCESSES, Worker
 
 from sidestep.errors import AlreadyAnswered
+from sidestep.studies.events import Event
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.record import verify
 from sidestep.studies.sql import SqlStore
+from sidestep.studies.study import Study
 
 STUDY = "drill"
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["drills", "sqlalchemy.dialects.sqlite", "psycopg"])
+OF_STORE, OF_STUDY = "store", "study"  # the drills play the plain client, or the whole product
 
 
 class Kills(NamedTuple):
@@ -64,69 +67,54 @@ class Pace(NamedTuple):
         return self.pairs / self.seconds
 
 
-def fresh(storage: str) -> None:
+class StudyClient:
+    """Ask and tell of a whole `Study`, with the face of the plain client."""
+
+    def __init__(self, store: SqlStore, actor: str) -> None:
+        self.store, self.study = store, Study.open(STUDY, store, actor=actor)
+
+    def ask(self, *, key: str | None = None, new: bool = False) -> Event:
+        return self._event(self.study.ask(key=key, new=new).id)
+
+    def tell(self, ticket: int, value: float, *, key: str | None = None) -> Event:
+        return self._event(self.study.tell(ticket, value, key=key).entries[0])
+
+    def _event(self, seq: int) -> Event:
+        return self.store.events(STUDY, after=seq - 1, limit=1)[0]
+
+
+def fresh(storage: str, kind: str = OF_STORE) -> None:
     """An empty study."""
+    with closing(SqlStore.open(storage)) as store:
+        if kind == OF_STORE:
+            store.create(STUDY, {}, actor="drill", body={})
+            return
+        Study.create(
+            STUDY,
+            store,
+            factors=[Factor("dose", 0, 40, step=10), Factor("other", 0, 10, step=5)],
+            target=Outcome("pressure", goal="lower", range=(-100, 100)),
+            protected=[Outcome("sodium", range=(-100, 100), tolerance=5)],
+            aim="clean",
+            rank=1,
+            actor="drill",
+        )
+
+
+def client_of(storage: str, actor: str, kind: str) -> Any:
+    """A client of a process of its own."""
     store = SqlStore.open(storage)
-    store.create(STUDY, {}, actor="drill", body={})
-    store.close()
-
-
-class Worker:
-    """A client in a process of its own, which reports what it was told."""
-
-    def __init__(self, work: Callable[..., None], *args: Any) -> None:
-        self.reports, theirs = PROCESSES.Pipe(duplex=False)
-        self.process = PROCESSES.Process(target=_run, args=(work, theirs, *args), daemon=True)
-        self.process.start()
-        theirs.close()
-        self.heard: list[Any] = []
-
-    def listen(self, seconds: float = 0.0) -> list[Any]:
-        """Everything that was reported up to now, after waiting for that long."""
-        deadline = time.monotonic() + seconds
-        while self.reports.poll(max(0.0, deadline - time.monotonic())):
-            try:
-                self.heard.append(self.reports.recv())
-            except EOFError:
-                break
-        return self.heard
-
-    def until(self, sign: str, seconds: float = 60.0) -> None:
-        """Wait for a report."""
-        deadline = time.monotonic() + seconds
-        while sign not in self.heard:
-            if time.monotonic() > deadline or not self.reports.poll(seconds):
-                raise TimeoutError(f"no {sign!r}, only {self.heard}")
-            self.heard.append(self.reports.recv())
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.join()
-
-    def join(self) -> list[Any]:
-        """Wait for the end; everything that was reported."""
-        while True:
-            try:
-                self.heard.append(self.reports.recv())
-            except (EOFError, OSError):
-                break
-        self.process.join(60)
-        self.reports.close()
-        return self.heard
-
-
-def _run(work: Callable[..., None], reports: Connection, *args: Any) -> None:
-    work(reports, *args)
-    reports.close()
+    if kind == OF_STUDY:
+        return StudyClient(store, actor)
+    return Client(store, STUDY, actor, patience=120.0)
 
 
 # ---- clients: what runs in the processes
 
 
-def pairs_for_ever(reports: Connection, storage: str, actor: str) -> None:
+def pairs_for_ever(reports: Connection, storage: str, actor: str, kind: str) -> None:
     """Ask and tell; report each answer once it is saved."""
-    store = SqlStore.open(storage)
-    client = Client(store, STUDY, actor)
+    client = client_of(storage, actor, kind)
     while True:
         ticket = client.ask().seq
         value = random.random()
@@ -134,10 +122,11 @@ def pairs_for_ever(reports: Connection, storage: str, actor: str) -> None:
         reports.send((ticket, value, told.hash))
 
 
-def pairs(reports: Connection, storage: str, actor: str, count: int, gate: Any = None) -> None:
+def pairs(
+    reports: Connection, storage: str, actor: str, kind: str, count: int, gate: Any = None
+) -> None:
     """Ask and tell with a key each, and go on whatever happens to the server."""
-    store = SqlStore.open(storage)
-    client = Client(store, STUDY, actor, patience=120.0)
+    client = client_of(storage, actor, kind)
     if gate is not None:
         gate.wait(60)
     for number in range(count):
@@ -145,15 +134,13 @@ def pairs(reports: Connection, storage: str, actor: str, count: int, gate: Any =
         before = time.monotonic()
         told = client.tell(ticket, float(number), key=f"{actor}/tell/{number}")
         reports.send((ticket, float(number), told.hash, time.monotonic() - before))
-    store.close()
 
 
 def tell_all(
-    reports: Connection, storage: str, tickets: list[int], value: float, gate: Any
+    reports: Connection, storage: str, kind: str, tickets: list[int], value: float, gate: Any
 ) -> None:
     """Tell every ticket, each at the same moment as the other teller."""
-    store = SqlStore.open(storage)
-    client = Client(store, STUDY, f"teller of {value}")
+    client = client_of(storage, f"teller of {value}", kind)
     for ticket in tickets:
         gate.wait(60)
         try:
@@ -161,45 +148,54 @@ def tell_all(
         except AlreadyAnswered:
             continue
         reports.send(ticket)
-    store.close()
 
 
-def ask_many(reports: Connection, storage: str, actor: str, count: int, gate: Any) -> None:
+def ask_many(
+    reports: Connection, storage: str, actor: str, kind: str, count: int, gate: Any
+) -> None:
     """Take new tickets as fast as they come."""
-    store = SqlStore.open(storage)
-    client = Client(store, STUDY, actor)
+    client = client_of(storage, actor, kind)
     gate.wait(60)
     for _ in range(count):
-        reports.send(client.ask(new=True).body["item"])
-    store.close()
+        reports.send(client.ask(new=True).seq)
 
 
 # ---- drills
 
 
-def kill_clients(storage: str, acknowledged: int, *, clients: int = 2, seed: int = 0) -> Kills:
+def kill_clients(
+    storage: str,
+    acknowledged: int,
+    *,
+    clients: int = 2,
+    life: float = 0.4,
+    seed: int = 0,
+    kind: str = OF_STORE,
+) -> Kills:
     """SIGKILL clients at any moment, start them again, until so many answers were acknowledged."""
-    fresh(storage)
+    fresh(storage, kind)
     chance = random.Random(seed)
     heard: list[Any] = []
     kills = 0
     while len(heard) < acknowledged:
-        workers = [Worker(pairs_for_ever, storage, f"actor {n}") for n in range(clients)]
+        workers = [Worker(pairs_for_ever, storage, f"actor {n}", kind) for n in range(clients)]
         if chance.random() < 0.8:  # else it dies while it opens the file
             workers[0].reports.poll(30)
         for worker in workers:
-            worker.listen(chance.uniform(0.0, 0.4))
+            worker.listen(chance.uniform(0.0, life))
             worker.kill()
             heard += worker.heard
         kills += clients
     return _judged(storage, kills, heard)
 
 
-def kill_server(server: Any, pairs_each: int, *, kills: int, clients: int = 3) -> Kills:
+def kill_server(
+    server: Any, pairs_each: int, *, kills: int, clients: int = 3, kind: str = OF_STORE
+) -> Kills:
     """SIGKILL the database server while clients go on; each finishes all its pairs."""
     storage = server.new_database()
-    fresh(storage)
-    workers = [Worker(pairs, storage, f"actor {n}", pairs_each) for n in range(clients)]
+    fresh(storage, kind)
+    workers = [Worker(pairs, storage, f"actor {n}", kind, pairs_each) for n in range(clients)]
     for worker in workers:
         worker.reports.poll(60)
     done = 0
@@ -216,14 +212,14 @@ def kill_server(server: Any, pairs_each: int, *, kills: int, clients: int = 3) -
     return tally._replace(lost=tally.lost + wanted - len(heard))
 
 
-def tell_two_values(storage: str, tickets: int) -> Conflicts:
+def tell_two_values(storage: str, tickets: int, *, kind: str = OF_STORE) -> Conflicts:
     """Two processes tell every ticket, at once, different values."""
-    fresh(storage)
-    store = SqlStore.open(storage)
-    client = Client(store, STUDY, "asker")
+    fresh(storage, kind)
+    client = client_of(storage, "asker", kind)
+    store = client.store
     numbers = [client.ask(new=True).seq for _ in range(tickets)]
     gate = PROCESSES.Barrier(2)
-    tellers = {value: Worker(tell_all, storage, numbers, value, gate) for value in (1.0, 2.0)}
+    tellers = {value: Worker(tell_all, storage, kind, numbers, value, gate) for value in (1.0, 2.0)}
     saved = {value: set(teller.join()) for value, teller in tellers.items()}
     kept = {
         event.ticket: event.body["value"]
@@ -236,21 +232,23 @@ def tell_two_values(storage: str, tickets: int) -> Conflicts:
     return Conflicts(tickets, len(both), wrong, tickets - len(saved[1.0] | saved[2.0]))
 
 
-def hand_out(storage: str, asks: int, *, askers: int = 4) -> HandOuts:
-    """Several processes take from one queue."""
-    fresh(storage)
+def hand_out(storage: str, asks: int, *, askers: int = 4, kind: str = OF_STORE) -> HandOuts:
+    """Several processes take tickets at once."""
+    fresh(storage, kind)
     gate = PROCESSES.Barrier(askers)
-    workers = [Worker(ask_many, storage, f"asker {n}", asks // askers, gate) for n in range(askers)]
+    workers = [
+        Worker(ask_many, storage, f"asker {n}", kind, asks // askers, gate) for n in range(askers)
+    ]
     taken = Counter(item for worker in workers for item in worker.join())
     twice = sum(count > 1 for count in taken.values())
     return HandOuts(taken.total(), twice, asks - len(taken))
 
 
-def pace(storage: str, count: int, *, clients: int = 1) -> Pace:
+def pace(storage: str, count: int, *, clients: int = 1, kind: str = OF_STORE) -> Pace:
     """Pairs a second of so many clients on one study."""
-    fresh(storage)
+    fresh(storage, kind)
     gate, each = PROCESSES.Barrier(clients + 1), count // clients
-    workers = [Worker(pairs, storage, f"actor {n}", each, gate) for n in range(clients)]
+    workers = [Worker(pairs, storage, f"actor {n}", kind, each, gate) for n in range(clients)]
     gate.wait(60)
     before = time.monotonic()
     tells = sorted(report[3] for worker in workers for report in worker.join())
@@ -259,7 +257,7 @@ def pace(storage: str, count: int, *, clients: int = 1) -> Pace:
 
 
 def _judged(storage: str, kills: int, heard: list[tuple[int, float, str]]) -> Kills:
-    """Compare what clients were told with what is on record."""
+    """Compare what clients were told with what is on record, and ask again for those who wait."""
     store = SqlStore.open(storage)
     events = store.events(STUDY)
     kept = {event.hash: event for event in events if event.kind == "answered"}

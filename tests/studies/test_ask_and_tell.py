@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from clinic import AIM, FACTORS, PROTECTED, TARGET, WORLD, clinic, play
 
+from clinic import AIM, FACTORS, PROTECTED, TARGET, WORLD, clinic, play
+from running import Running
 from sidestep.errors import (
     AlreadyAnswered,
     ConflictError,
@@ -17,19 +18,28 @@ from sidestep.errors import (
     StudyNotFound,
     TicketNotFound,
 )
+from sidestep.service.client import Client
 from sidestep.studies.memory import MemoryStore
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "http"])
 def storage(request, tmp_path):
-    return MemoryStore() if request.param == "memory" else tmp_path / "clinic.db"
+    if request.param == "http":
+        with Running(tmp_path / "served.db") as running, Client(running.url) as client:
+            yield client
+    else:
+        yield MemoryStore() if request.param == "memory" else tmp_path / "clinic.db"
 
 
-@pytest.fixture
-def study():
-    return clinic(MemoryStore())
+@pytest.fixture(params=["memory", "http"])
+def study(request, tmp_path):
+    if request.param == "http":
+        with Running(tmp_path / "served.db") as running, Client(running.url) as client:
+            yield clinic(client)
+    else:
+        yield clinic(MemoryStore())
 
 
 def asks(study):
@@ -160,14 +170,10 @@ def test_what_was_really_given_is_what_is_learned_from(study):
     given = {"lisinopril": 0, "amlodipine": 2.5, "chlortalidone": 25}
     study.tell(ticket.id, 138, given=given)
     other.tell(None, 138, measured=ticket.measure, given=given)
-    assert study._live.follow().n_results == 1
-    assert study._live.mind().state.to_json() == other_state(other)
-    assert study.ask().card.data["last"] == given
-
-
-def other_state(study):
-    study._live.follow()
-    return study._live.mind().state.to_json()
+    following = study.ask().card.data
+    assert following["results"] == 1
+    assert following["state"] == other.ask().card.data["state"]
+    assert following["last"] == given
 
 
 def test_part_of_what_was_given_leaves_the_rest_as_asked(study):
@@ -182,7 +188,7 @@ def test_answers_may_come_late_and_out_of_order(storage):
     tickets = [study.ask(new=True) for _ in range(4)]
     for ticket in reversed(tickets):
         study.tell(ticket.id, 100.0)
-    assert study._live.follow().open == {}
+    assert study.show().data["open"] == []
     assert study.best().results == 4
 
 
@@ -196,7 +202,7 @@ def test_another_outcome_than_asked_answers_the_question(study):
     ticket = study.ask()
     other = next(each.name for each in study.plan.outcomes if each.name != ticket.measure)
     study.tell(ticket.id, 4.1, measured=other)
-    assert study._live.follow().open == {}
+    assert study.show().data["open"] == []
     study.tell(ticket.id, 138)  # and the one that was asked for may still come
     assert study.best().counts == {other: 1, ticket.measure: 1}
 
@@ -209,7 +215,7 @@ def test_a_panel_is_answered_one_at_a_time_or_all_at_once(storage):
     study.tell(ticket.id, {first: 100.0})
     assert study.ask().id == ticket.id
     study.tell(ticket.id, {first: 100.0, second: 70.0, third: 4.0})
-    assert study._live.follow().open == {}
+    assert study.show().data["open"] == []
     assert [event.outcome for event in study.history()[2:]] == [first, second, third]
 
 
@@ -218,7 +224,9 @@ def test_a_panel_may_be_named(study):
     assert set(ticket.measure) == {"sodium", "potassium"}
 
 
-def test_only_what_can_be_measured_is_asked_for(study):
+@pytest.mark.parametrize("policy", ["directed-thompson", "uniform"])
+def test_only_what_can_be_measured_is_asked_for(policy):
+    study = clinic(MemoryStore(), policy=policy)
     for _ in range(12):
         ticket = study.ask(measure_only=["sodium", "heart rate"])
         assert ticket.measure in ("sodium", "heart rate")
@@ -403,7 +411,7 @@ def test_results_from_before_are_learned_all_or_none(storage, refusal):
     study.import_results(long | {"outcome": ["sodium"] * 3, "value": [138, 139, 140]})
     assert study.best().counts == {"sodium": 5, "potassium": 2}
     study.correct(2, 137.0, row=0, reason="typed wrongly")
-    assert study._live.follow().results[2, 0].value == 137.0
+    assert study.history()[-1].body["is"] == 137.0
 
 
 @pytest.mark.parametrize(
@@ -458,17 +466,22 @@ def test_a_wrong_call_is_refused_in_one_sentence(study, refusal, call, words):
     assert len(study.history()) == 2
 
 
-def test_what_is_not_there_is_said_so(study, tmp_path):
+def test_what_is_not_there_is_said_so(study):
     with pytest.raises(TicketNotFound, match="no question 99"):
         study.tell(99, 1.0)
     with pytest.raises(TicketNotFound, match="no question 1"):
         study.tell(1, 1.0)
     with pytest.raises(TicketNotFound):
         study.withdraw(99, reason="x")
+
+
+def test_a_study_is_there_or_is_not(storage):
+    clinic(storage)
+    opener = storage.open if isinstance(storage, Client) else lambda name: Study.open(name, storage)
     with pytest.raises(StudyNotFound, match="'bq'"):
-        Study.open("bq", study._store)
+        opener("bq")
     with pytest.raises(StudyExists):
-        clinic(study._store)
+        clinic(storage)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ def edited(line, **changes):
         (lambda ls: ["[1]"], "a JSON object"),
         (lambda ls: [edited(ls[0], version=2), *ls[1:]], "of version 1; a newer sidestep"),
         (lambda ls: [edited(ls[0], name="a/b"), *ls[1:]], "a study's name must"),
+        (lambda ls: [edited(ls[0], name="another"), *ls[1:]], "of the name that its head says"),
         (lambda ls: [edited(ls[0], updated="noon"), *ls[1:]], "a time in UTC"),
         (lambda ls: [edited(ls[0], seq="5"), *ls[1:]], "a whole head"),
         (lambda ls: ls[:1], "an event, and the file to go on"),

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from clinic import clinic
 
+from clinic import clinic
 from sidestep.studies.formula import Features
 from sidestep.studies.memory import MemoryStore
 from sidestep.studies.units import Factor

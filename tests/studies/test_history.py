@@ -4,9 +4,10 @@ import random
 import time
 
 import pytest
-from drills import STUDY, Worker, fresh
+from drills import STUDY, fresh
 from history import FAIL, OK, UNKNOWN, Operation, violations
 from reference import Client
+from workers import Worker
 
 from sidestep.errors import ConflictError, InputError, StorageError
 from sidestep.studies.memory import MemoryStore

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from clinic import FACTORS, PROTECTED, TARGET, WORLD, clinic
 
+from clinic import FACTORS, PROTECTED, TARGET, WORLD, clinic
 from sidestep.studies.memory import MemoryStore
 from sidestep.studies.units import Factor
 

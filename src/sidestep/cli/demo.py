@@ -10,6 +10,8 @@ import numpy as np
 from sidestep.cli.terminal import print_card
 from sidestep.cli.world import CLINIC, clinic_setup, is_within, truly_best
 from sidestep.errors import InputError
+from sidestep.studies.book import Question
+from sidestep.studies.store import Store
 from sidestep.studies.study import Study
 from sidestep.studies.ticket import Ticket
 from sidestep.studies.words import digits_of, set_text, signed, with_unit
@@ -18,7 +20,7 @@ NAME = "demo"
 HELP = "Enter: the laboratory answers.  A number: your own result.  b: best.  e: explain.  q: quit."
 
 
-def opened(storage: str | Path, seed: int = 7) -> Study:
+def opened(storage: "str | Path | Store", seed: int = 7) -> Study:
     """The demo's study, made where it is not there yet."""
     try:
         return Study.open(NAME, storage)
@@ -30,6 +32,12 @@ def answer(study: Study, ticket: Ticket) -> float:
     """What the simulated laboratory reports of a question; the same whenever it is asked."""
     rng = np.random.default_rng([study.plan.seed, ticket.id])
     return CLINIC.result(str(ticket.measure), ticket.action, rng)
+
+
+def laboratory(study: Study, question: Question) -> float:
+    """What the simulated laboratory reports of a question that waits on a page."""
+    rng = np.random.default_rng([study.plan.seed, question.id])
+    return CLINIC.result(question.waiting[0], dict(question.body["action"]), rng)
 
 
 def play(study: Study, rounds: int) -> None:

@@ -13,18 +13,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from sidestep.core.checks import check_lab
 from sidestep.core.lookup import look_up
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_extra
-from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
-from sidestep.experiments.sweep import Failed, OnProgress, Progress, check_jobs, sweep
+from sidestep.experiments.spec import Job, Spec, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.sweep import Failed, OnProgress, Progress, check_jobs, compile_loop, sweep
 from sidestep.experiments.variants import has_patients, patients_of, shortened, with_table
 
 console = Console(stderr=True)
 
 
+LAB = ("numba", "polars", "matplotlib", "PIL")  # what a sweep and its report need
 SHOWN = 10  # failed runs that are named
 
 
@@ -38,6 +40,7 @@ def reproduce(
     overwrite: bool,
 ) -> list[Failed]:
     """Run shipped experiments, keeping what is done already; nothing runs where one is refused."""
+    check_lab("reproduce", *LAB)
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
@@ -67,6 +70,7 @@ def run_spec(
     path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool, overwrite: bool
 ) -> list[Failed]:
     """Run an experiment from a file; returns the runs that failed."""
+    check_lab("run", *LAB)
     spec = read_spec(path)
     check_owner(out, spec, resume=resume, overwrite=overwrite)
     return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
@@ -106,13 +110,22 @@ def _runner(jobs: int, scheduler: str) -> Runner:
 
 
 def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> list[Failed]:
-    _say(f"{spec.name}: checking and, the first time, compiling")
-    check_jobs(spec, compile_first=not isinstance(runner, Dask))
+    loops = check_jobs(spec)
+    if loops and not isinstance(runner, Dask):
+        _compile(spec.name, loops, runner)
     with _progress_bar(spec.name) as on_progress:
         swept = sweep(
             spec, out, runner, resume=resume, overwrite=overwrite, on_progress=on_progress
         )
     return swept.failed
+
+
+def _compile(name: str, loops: list[Job], runner: Runner) -> None:
+    """Compile the loops that the sweep will need, or find them in the cache."""
+    start = time.perf_counter()
+    with _progress_bar(f"{name}: compiling") as on_progress:
+        for done, policy in enumerate(runner.run(compile_loop, loops), 1):
+            on_progress(Progress(done, len(loops), 0, time.perf_counter() - start, policy))
 
 
 @contextmanager
@@ -132,10 +145,14 @@ def _progress_bar(name: str) -> Iterator[OnProgress]:
         task = bar.add_task(name, total=None, speed="")
 
         def on_progress(progress: Progress) -> None:
-            speed = f"{progress.rounds / max(progress.seconds, 1e-9):,.0f} rounds/s"
-            bar.update(task, completed=progress.done, total=progress.jobs, speed=speed)
+            bar.update(task, completed=progress.done, total=progress.jobs, speed=_speed(progress))
 
         yield on_progress
+
+
+def _speed(progress: Progress) -> str:
+    speed = progress.rounds / max(progress.seconds, 1e-9)
+    return f"{speed:,.0f} rounds/s" if progress.rounds else ""
 
 
 def _plain(name: str) -> OnProgress:
@@ -145,8 +162,7 @@ def _plain(name: str) -> OnProgress:
         now = time.perf_counter()
         if progress.done == progress.jobs or now - last[0] > 10:
             last[0] = now
-            speed = progress.rounds / max(progress.seconds, 1e-9)
-            _say(f"{name}: {progress.done}/{progress.jobs} runs, {speed:,.0f} rounds/s")
+            _say(f"{name}: {progress.done}/{progress.jobs} {_speed(progress)}".rstrip())
 
     return on_progress
 

@@ -13,6 +13,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from sidestep import __version__
+from sidestep.cli.accounts import tokens, users
+from sidestep.cli.serve import serve
 from sidestep.cli.study import app as study_app
 from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepError
 
@@ -24,6 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(study_app, name="study")
+app.command()(serve)
+app.add_typer(users, name="user")
+app.add_typer(tokens, name="token")
 
 Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
 Out = Annotated[Path, typer.Option(help="Folder for results.")]

@@ -53,7 +53,11 @@ def history(
     from sidestep.studies.record_card import history_card
 
     study = open_study(name, storage)
-    print_card(history_card(study.plan, name, study.history(after, limit)), as_json=as_json)
+    print_card(
+        history_card(study.plan, name, study.history(after, limit)),
+        as_json=as_json,
+        storage=storage,
+    )
 
 
 @app.command()
@@ -72,7 +76,7 @@ def explain(
     if as_csv:
         _print_csv(explanation.to_columns())
     else:
-        print_card(explanation.card, as_json=as_json)
+        print_card(explanation.card, as_json=as_json, storage=storage)
 
 
 @app.command("import")
@@ -100,12 +104,12 @@ def import_file(
                 head = import_study(open_store(storage), lines)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} must be a file that can be read, got: {error}") from error
-        print_card(open_study(head.name, storage).show(), as_json=as_json)
+        print_card(open_study(head.name, storage).show(), as_json=as_json, storage=storage)
         return
     if len(parts) < 2:
         raise InputError(f"import must name the study that {path.name} has results of, got none")
     receipt = open_study(parts[0], storage, actor).import_results(path, key=key)
-    print_card(receipt.card, as_json=as_json)
+    print_card(receipt.card, as_json=as_json, storage=storage)
 
 
 @app.command()
@@ -141,7 +145,7 @@ def verify(
     Example: sidestep study verify bp-pilot-07 --asks
     """
     card = open_study(name, storage).verify(asks=asks, known=known)
-    print_card(card, as_json=as_json)
+    print_card(card, as_json=as_json, storage=storage)
     if not card.data["holds"]:
         raise typer.Exit(1)
 
@@ -221,7 +225,11 @@ def close(
     """
     study = open_study(name, storage, actor)
     setting = values_of(study.plan.factors, overrule, "overrule")
-    print_card(study.close(accept=accept, overrule=setting, reason=reason).card, as_json=as_json)
+    print_card(
+        study.close(accept=accept, overrule=setting, reason=reason).card,
+        as_json=as_json,
+        storage=storage,
+    )
 
 
 def _report(verdicts: list[Any], done: str, as_json: bool) -> None:  # noqa: FBT001

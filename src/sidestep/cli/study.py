@@ -71,7 +71,7 @@ def create(
     arguments |= {"candidates": candidates} if candidates else {}
     arguments |= {} if seed is None else {"seed": seed}
     study = Study.create(name, storage, actor=actor, key=key, **arguments)
-    print_card(study.show(), as_json=as_json)
+    print_card(study.show(), as_json=as_json, storage=storage)
 
 
 @app.command()
@@ -129,7 +129,7 @@ def ask(
         context=values_of(study.plan.context, context, "context"),
         key=key,
     )
-    print_card(ticket.card, as_json=as_json)
+    print_card(ticket.card, as_json=as_json, storage=storage)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -169,7 +169,7 @@ def tell(
         context=values_of(study.plan.context, context, "context"),
         key=key,
     )
-    print_card(receipt.card, as_json=as_json)
+    print_card(receipt.card, as_json=as_json, storage=storage)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -202,7 +202,7 @@ def correct(
         row=row,
         key=key,
     )
-    print_card(receipt.card, as_json=as_json)
+    print_card(receipt.card, as_json=as_json, storage=storage)
 
 
 @app.command()
@@ -220,7 +220,7 @@ def withdraw(
     Example: sidestep study withdraw bp-pilot-07 55 --reason "missed visit"
     """
     receipt = open_study(name, storage, actor).withdraw(number, reason=reason, key=key)
-    print_card(receipt.card, as_json=as_json)
+    print_card(receipt.card, as_json=as_json, storage=storage)
 
 
 @app.command()
@@ -229,7 +229,7 @@ def show(name: Name, storage: Storage = DEFAULT, as_json: AsJson = False) -> Non
 
     Example: sidestep study show bp-pilot-07
     """
-    print_card(open_study(name, storage).show(), as_json=as_json)
+    print_card(open_study(name, storage).show(), as_json=as_json, storage=storage)
 
 
 @app.command()
@@ -245,4 +245,4 @@ def best(
 
     Example: sidestep study best bp-pilot-07
     """
-    print_card(open_study(name, storage).best(rounds=rounds).card, as_json=as_json)
+    print_card(open_study(name, storage).best(rounds=rounds).card, as_json=as_json, storage=storage)

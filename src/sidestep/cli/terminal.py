@@ -5,6 +5,8 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,16 +52,36 @@ def open_study(name: str, storage: str, actor: str | None = None) -> "Study":
     return Study.open(name, storage, actor=actor)
 
 
-def print_card(card: "Card", *, as_json: bool) -> None:
-    """The card as text of the terminal's width, or as JSON."""
+def print_card(card: "Card", *, as_json: bool, storage: str = DEFAULT) -> None:
+    """The card as text of the terminal's width, or as JSON; commands on it name the storage."""
     if as_json:
         print(json.dumps(card.to_json(), ensure_ascii=False))
         return
     wide = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 80
-    text = card.text(max(wide, 60))
+    text = _with_storage(card, storage).text(max(wide, 60))
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         text = text.replace(card.title, f"\033[1m{card.title}\033[0m", 1)
     print(text)
+
+
+def _with_storage(card: "Card", storage: str) -> "Card":
+    """The card with commands that can be typed as they are."""
+    from sidestep.studies.card import Command
+
+    if storage in (DEFAULT, os.environ.get("SIDESTEP_STORAGE")):
+        return card
+    sections = tuple(
+        section._replace(
+            content=tuple(
+                each._replace(text=f"{each.text} -s {quote(storage)}")
+                if isinstance(each, Command)
+                else each
+                for each in section.content
+            )
+        )
+        for section in card.sections
+    )
+    return replace(card, sections=sections)
 
 
 def ask_twice(doubt: str) -> None:

@@ -15,15 +15,25 @@ coefficients of P theta_0 in the protected vectors.
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
+from sidestep.core.gaussian import chance_above, expected_gain
 from sidestep.core.geometry import ROUNDING, dot
 from sidestep.core.kernels import kernel
-from sidestep.core.passes import scores
+from sidestep.core.posterior import Posterior, effect_of, spreads_of
 from sidestep.core.tolerances import Limits
+
+CERTAIN = 7.0  # standard deviations from a limit, beyond which no fine is expected: 1e-12 of one
 
 
 def within(vectors: FloatArray, actions: FloatArray, limits: Limits) -> FloatArray:
     """Value of every action (K, d) under every draw (n, L+1, d), within tolerances; (n, K)."""
-    effects = np.asarray(vectors) @ np.asarray(actions).T  # (n, L+1, K)
+    return fined(np.asarray(vectors) @ np.asarray(actions).T, limits)
+
+
+def fined(effects: FloatArray, limits: Limits) -> FloatArray:
+    """Value of every action, given its effects on the target and every protected outcome.
+
+    effects (..., L+1, K); (..., K)
+    """
     side = effects[..., 1:, :]
     beyond = np.maximum(side - limits.high[:, None], limits.low[:, None] - side)
     fine = limits.penalty @ np.maximum(beyond, 0.0)
@@ -76,12 +86,12 @@ def values_within(
     limits: Limits, vectors: FloatArray, columns: FloatArray, n_arms: int
 ) -> FloatArray:
     """Value of every arm under one set of vectors; columns (d, K); (K,)."""
-    values, effects = np.empty(n_arms), np.empty(n_arms)
-    scores(columns, vectors[0], values)
+    effects = np.dot(vectors, columns[: vectors.shape[1]])  # a row for the level has no effect
+    values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
-        scores(columns, vectors[i + 1], effects)
-        for k in range(n_arms):
-            values[k] -= fine(limits, i, effects[k])
+        side = effects[i + 1, :n_arms]
+        beyond = np.maximum(side - limits.high[i], limits.low[i] - side)
+        values -= limits.penalty[i] * np.maximum(beyond, 0.0)
     return values
 
 
@@ -99,3 +109,55 @@ def gradient_within(limits: Limits, vectors: FloatArray, action: FloatArray) -> 
         for j in range(d):
             out[v, j] = slope * action[j]
     return out
+
+
+@kernel
+def expected_within(limits: Limits, posterior: Posterior, action: FloatArray) -> float:
+    """Posterior mean of the value of an action: the penalties are averaged, not taken at the mean."""
+    value = dot(posterior.mean[0], action)
+    for i in range(limits.penalty.size):
+        mean, spread = effect_of(posterior, i + 1, action)
+        value -= expected_fine(limits, i, mean, spread)
+    return value
+
+
+@kernel
+def expected_values(
+    limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
+) -> FloatArray:
+    """The same of every arm; columns (d, K); (K,)."""
+    effects = np.dot(posterior.mean, columns[: posterior.mean.shape[1]])
+    values = effects[0, :n_arms].copy()
+    for i in range(limits.penalty.size):
+        side, spreads = effects[i + 1, :n_arms], spreads_of(posterior, i + 1, columns)[:n_arms]
+        over = np.maximum(side - limits.high[i], limits.low[i] - side) + CERTAIN * spreads
+        for k in range(n_arms):
+            if over[k] > 0.0:
+                values[k] -= expected_fine(limits, i, side[k], spreads[k])
+    return values
+
+
+@kernel
+def expected_fine(limits: Limits, i: int, mean: float, spread: float) -> float:
+    """What a normal effect on protected outcome i costs on average; i from 0."""
+    if limits.penalty[i] == 0.0:
+        return 0.0
+    rise = expected_gain(limits.high[i] - mean, spread)
+    return limits.penalty[i] * (rise + expected_gain(mean - limits.low[i], spread))
+
+
+@kernel
+def steepness_within(limits: Limits, posterior: Posterior, action: FloatArray) -> FloatArray:
+    """How steeply the value of an action answers to every effect: 1, then penalty_i sqrt(p_i); (L+1,).
+
+    p_i is the probability that effect i is beyond its tolerance. The slope is -penalty_i or 0 with
+    that probability, so this is its root mean square: an outcome counts that may yet be beyond its
+    limit, and one that is certainly within counts nothing.
+    """
+    steepness = np.ones(posterior.noise.size)
+    for i in range(limits.penalty.size):
+        mean, spread = effect_of(posterior, i + 1, action)
+        beyond = chance_above(limits.high[i] - mean, spread)
+        beyond += chance_above(mean - limits.low[i], spread)
+        steepness[i + 1] = limits.penalty[i] * np.sqrt(beyond)
+    return steepness

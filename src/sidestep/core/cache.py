@@ -22,9 +22,9 @@ def cache_folder() -> str:
     """
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
-        return os.path.join(chosen, _fingerprint())
+        return os.path.join(chosen, fingerprint())
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(home, "sidestep", _fingerprint())
+    folder = os.path.join(home, "sidestep", fingerprint())
     try:
         os.makedirs(folder, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -32,11 +32,11 @@ def cache_folder() -> str:
     except OSError:
         pass
     mine = f"sidestep-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    return os.path.join(tempfile.gettempdir(), mine, _fingerprint())
+    return os.path.join(tempfile.gettempdir(), mine, fingerprint())
 
 
 @cache
-def _fingerprint() -> str:
+def fingerprint() -> str:
     """A name for this very source: it changes with every edit of a room that holds kernels."""
     source = Path(__file__).parents[1]
     content = hashlib.sha256(sys.version.encode())

@@ -20,14 +20,19 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from sidestep.core.cache import cache_folder
+from sidestep.core.checks import check_lab
 from sidestep.core.kernels import FAMILIES, KERNELS, Options
-from sidestep.errors import MissingExtra
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SECONDS = 10  # what the loop of one policy takes to compile, roughly
 _steps_compiled = [os.environ.get("SIDESTEP_COMPILE", "") not in ("", "0")]
 _ENTRIES: set[Callable[..., Any]] = set()
+_OF_A_LIBRARY = (  # what a part does in its own way, or asks of numba's own library
+    "_optimize_final_module",
+    "_finalize_final_module",
+    "_finalize_dynamic_globals",
+)
 _TAUGHT: dict[Any, Any] = {}  # what numba was told, and must not be let go
 
 
@@ -54,18 +59,23 @@ def step(function: Function) -> Function:
 @cache
 def compiled(function: Function) -> Function:
     """The kernel compiled whole, with all that it calls, and cached on disk."""
+    _numba()
+    _teach()
+    _ENTRIES.add(function)
+    return compile_alone(function, KERNELS[function])
+
+
+def compile_alone(function: Function, options: Options) -> Function:
+    """One function compiled with these options, and cached on disk."""
     numba = _numba()
     settings: Any = numba.config
     if settings.DISABLE_JIT:
         return function
-    _teach()
-    _ENTRIES.add(function)
     before = settings.CACHE_DIR
     settings.CACHE_DIR = cache_folder()  # read once, while the function is decorated
     try:
-        options = KERNELS[function]
         entry = {"cache": True, "nogil": options.nogil, "no_cfunc_wrapper": True}
-        return numba.njit(**entry, **_settings(options))(function)  # type: ignore[no-any-return]
+        return numba.njit(**entry, **_settings(options))(function)
     finally:
         settings.CACHE_DIR = before
 
@@ -73,13 +83,11 @@ def compiled(function: Function) -> Function:
 @cache
 def _numba() -> Any:
     """The numba module, set up to say when it compiles."""
-    try:
-        import numba  # noqa: PLC0415  (an extra, and half a second to import)
-        from numba.core import event  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("compiled code", "numba", "lab") from None
+    check_lab("compiled code", "numba")
+    import numba  # noqa: PLC0415  (an extra, and half a second to import)
+    from numba.core import event  # noqa: PLC0415
 
-    class Announcer(event.Listener):  # type: ignore[misc, no-any-unimported]
+    class Announcer(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
             if event.data["dispatcher"].py_func in _ENTRIES:
                 _announce(event.data["dispatcher"].py_func, event.data["args"])
@@ -177,8 +185,7 @@ def knows_parts() -> bool:
     """Whether this numba builds its libraries as `_part_compiler` expects; if not, it takes longer."""
     from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
 
-    needed = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals")
-    return all(hasattr(JITCodeLibrary, name) for name in needed)
+    return all(hasattr(JITCodeLibrary, name) for name in _OF_A_LIBRARY)
 
 
 @cache
@@ -187,7 +194,7 @@ def _part_compiler() -> Any:
     from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
     from numba.core.compiler import Compiler  # noqa: PLC0415
 
-    class Part(JITCodeLibrary):  # type: ignore[misc, no-any-unimported]
+    class Part(JITCodeLibrary):  # type: ignore[misc]
         def _optimize_final_module(self) -> None:
             """Leave that to the entry."""
 
@@ -204,7 +211,7 @@ def _part_compiler() -> Any:
         def set_env(self, name: str, environment: Any) -> None:
             pass
 
-    class PartCompiler(Compiler):  # type: ignore[misc, no-any-unimported]
+    class PartCompiler(Compiler):  # type: ignore[misc]
         def define_pipelines(self) -> Any:
             state = self.state
             state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)

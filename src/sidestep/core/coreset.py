@@ -32,6 +32,8 @@ __all__ = ["CoreSetRule", "Subset", "best_subset", "end_core_set", "error_bound"
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
 MAX_NODES = 1_000_000  # of the subset search, in every test of a rule
+PROVED, UNPROVED = 1, 2  # core_set of the target: the best subset, or one found before the cap
+EIGENVALUE_SHARE = 0.5 * (1 - 1 / math.sqrt(3))  # 0.2113 of sqrt(lambda_min): leaves a third (A6)
 ROUNDING = 1e-14  # share of the largest squared length below which an eigenvalue is rounding
 REACHED = 1e-8  # share of the largest eigenvalue below which arms do not reach a direction
 
@@ -50,7 +52,7 @@ class CoreSetRule(NamedTuple):
 
 
 def certified_factor(gamma: float) -> float:
-    """C such that sigma >= c e leaves lambda_min(S) >= gamma max lambda_min (Weyl)."""
+    """The factor c: sigma >= c e leaves lambda_min(S) >= gamma max lambda_min (Weyl)."""
     return (1 + math.sqrt(gamma)) / (1 - math.sqrt(gamma))
 
 
@@ -62,8 +64,14 @@ def end_core_set(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> N
     size = stopping_size(rule, estimates, strength, sweeps)
     if size < 0:
         return
-    rows, _, _ = search_subset(estimates, size, MAX_NODES)
-    core_set[0] = 1
+    rows, _, exact = search_subset(estimates, size, MAX_NODES)
+    switch_on(core_set, rows, exact)
+
+
+@kernel
+def switch_on(core_set: IntArray, rows: IntArray, exact: bool) -> None:
+    """Switch on the target and the protected vectors in `rows`, 0-based, in place."""
+    core_set[0] = PROVED if exact else UNPROVED
     for row in rows:
         core_set[row + 1] = 1
 
@@ -88,8 +96,7 @@ def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, swe
     if rule.kind in (EIGENVALUE, RESOLUTION):
         error = whole_error(d, L, rule.noise, strength, rule.delta)
         root = np.sqrt(rule.threshold) if rule.kind == EIGENVALUE else rule.threshold
-        share = 0.5 * (1.0 - 1.0 / np.sqrt(3.0)) if rule.kind == EIGENVALUE else 0.5
-        if error > share * root:
+        if error > (EIGENVALUE_SHARE if rule.kind == EIGENVALUE else 0.5) * root:
             return -1
         _, values, _ = np.linalg.svd(estimates, full_matrices=False)
         floor = 0.5 * root if rule.kind == EIGENVALUE else max(error, 1e-12 * values[0])
@@ -198,7 +205,7 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
-def certified_rows(rule: CoreSetRule, sets: Ellipsoids) -> IntArray | None:
+def certified_subset(rule: CoreSetRule, sets: Ellipsoids) -> Subset | None:
     """A core set that confidence sets of all vectors certify, however they were measured; else None.
 
     With every theta_i in its set, the protected estimates are off by at most e = sqrt(sum_i r_i^2
@@ -209,21 +216,27 @@ def certified_rows(rule: CoreSetRule, sets: Ellipsoids) -> IntArray | None:
     size, least = rule.size, rule.factor * error
     if rule.kind in (EIGENVALUE, RESOLUTION):
         root = math.sqrt(rule.threshold) if rule.kind == EIGENVALUE else rule.threshold
-        if error > root * (0.5 * (1 - 1 / math.sqrt(3)) if rule.kind == EIGENVALUE else 0.5):
+        if error > (EIGENVALUE_SHARE if rule.kind == EIGENVALUE else 0.5) * root:
             return None
         least = 0.5 * root if rule.kind == EIGENVALUE else error
         size = int((np.linalg.svd(centre, compute_uv=False) > least).sum())
     if size == 0:
         return None
-    found = best_subset(centre, size)
-    return np.asarray(found.rows) if math.sqrt(max(found.eigenvalue, 0.0)) >= least else None
+    found = best_subset(centre, size, MAX_NODES)
+    return found if math.sqrt(max(found.eigenvalue, 0.0)) >= least else None
+
+
+@kernel
+def after_check(at: int) -> int:
+    """The check after one at `at`: 1.1 times as far on, rounded up."""
+    return (11 * at + 9) // 10
 
 
 def next_check(count: int) -> int:
     """The first number above `count` of the schedule 1, 2, 3, ..., each about 1.1 times the last."""
     at = 1
     while at <= count:
-        at = (11 * at + 9) // 10
+        at = after_check(at)
     return at
 
 
@@ -232,6 +245,6 @@ def is_check(sweeps: int) -> int:
     """Number j of the check that falls on this sweep, 0 where none does; checks grow by 1.1."""
     at, number = 1, 1
     while at < sweeps:
-        at = (11 * at + 9) // 10  # 1.1 at, rounded up
+        at = after_check(at)
         number += 1
     return number if at == sweeps else 0

@@ -239,11 +239,3 @@ def inverse_into(factor: FloatArray, out: FloatArray) -> None:
             mean = 0.5 * (out[j, k] + out[k, j])
             out[j, k] = mean
             out[k, j] = mean
-
-
-def condition_number(vectors: FloatArray) -> float:
-    """Largest over smallest singular value of the rows; infinite where they do not span."""
-    values = np.linalg.svd(vectors, compute_uv=False)
-    if len(values) < vectors.shape[1] or values[-1] == 0:
-        return float("inf")
-    return float(values[0] / values[-1])

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_positive
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import (
@@ -33,8 +34,10 @@ from sidestep.core.geometry import (
     solve_cholesky,
 )
 from sidestep.core.kernels import kernel
+from sidestep.core.problem import Problem, per_vector
 from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import BALL, Body, farthest
+from sidestep.errors import InputError
 
 BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
 LEAST = (
@@ -49,6 +52,34 @@ class Prior(NamedTuple):
     noise: FloatArray  # R_v, (L+1,); NaN where it is learned
     variance: float  # M^2 / d, of every coordinate
     largest: float  # M A: noise before anything is known of it
+
+
+def prior_of(problem: Problem, rho: float | None) -> Prior:
+    """What a Thompson player believes before the first round; rho None: the honest one.
+
+    A draw with covariance R_v^2 V_v^-1 is an honest posterior only for rho_v = R_v^2 d / M^2. With a
+    larger one the pull towards zero dwarfs the spread that is drawn, and over fixed arms the policy
+    locks in. Where R is learned rho is next to nothing: the belief is computed from the sums.
+    """
+    largest = problem.norm_bound * problem.action_bound
+    prior = problem.norm_bound**2 / problem.dim
+    noise = np.maximum(problem.known_noise, 1e-6 * largest)  # no noise would leave no prior
+    honest = np.where(np.isnan(noise), 1e-8 * problem.action_bound**2, noise**2 / prior)
+    if rho is not None:
+        check_positive("rho", rho)
+        if np.isnan(noise).any():
+            raise InputError(f"rho follows from the noise where noise_scale is None, got rho={rho}")
+        honest = per_vector(rho, problem.n_vectors)
+    return Prior(honest, noise, prior, largest)
+
+
+def relative_costs(problem: Problem) -> FloatArray:
+    """What a measurement of every vector costs against the (geometric) mean; (L+1,).
+
+    So the unit of costs changes nothing.
+    """
+    costs = np.log(per_vector(problem.costs, problem.n_vectors))
+    return np.asarray(np.exp(costs - costs.mean()))
 
 
 class Posterior(NamedTuple):
@@ -132,6 +163,28 @@ def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
 
 
 @kernel
+def without_levels(posterior: Posterior) -> Posterior:
+    """What is left of a posterior once the levels are summed over: its first d coordinates."""
+    mean, inverse = posterior.mean[:, :-1].copy(), posterior.inverse[:, :-1, :-1].copy()
+    return Posterior(mean, inverse, posterior.noise)
+
+
+@kernel
+def effect_of(posterior: Posterior, v: int, action: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of <a, theta_v>."""
+    square = max(quadratic(posterior.inverse[v], action), 0.0)
+    return dot(posterior.mean[v], action), posterior.noise[v] * np.sqrt(square)
+
+
+@kernel
+def spreads_of(posterior: Posterior, v: int, columns: FloatArray) -> FloatArray:
+    """Standard deviation of <a, theta_v> for every arm; columns (d, K); (K,)."""
+    rows = columns[: posterior.inverse.shape[1]]  # the row of the level has no effect
+    squares = np.sum(rows * np.dot(posterior.inverse[v], rows), axis=0)
+    return posterior.noise[v] * np.sqrt(np.maximum(squares, 0.0))
+
+
+@kernel
 def row_weights(posterior: Posterior) -> FloatArray:
     """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
     n, d = posterior.mean.shape
@@ -175,6 +228,18 @@ def most_telling(
         if here > largest * (1.0 + 1e-10):
             best, largest = v, here
     return best, largest
+
+
+@kernel
+def least_known(posterior: Posterior, costs: FloatArray, a: FloatArray) -> int:
+    """The vector with the largest variance along a, for a unit of cost; ties: lowest."""
+    best, largest = 0, -1.0
+    for v in range(costs.size):
+        spread = quadratic(posterior.inverse[v], a)
+        here = posterior.noise[v] ** 2 * spread / costs[v]
+        if here > largest * (1.0 + 1e-10):
+            best, largest = v, here
+    return best
 
 
 @kernel

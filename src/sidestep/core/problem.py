@@ -109,6 +109,22 @@ class Problem:
             object.__setattr__(self, name, kept)
 
     @property
+    def width(self) -> int:
+        """Coordinates that are learned of every vector: d, and its level where that is unknown."""
+        return self.dim + int(self.intercept)
+
+    def lifted(self, actions: FloatArray) -> FloatArray:
+        """Actions (..., d) as they are measured: one more coordinate, the same for all, is the level's.
+
+        A level is that coordinate of its vector times 2 A sqrt(d): the prior N(0, M^2/d) gives it a
+        standard deviation of 2 M A, twice what an action can move.
+        """
+        if not self.intercept:
+            return actions
+        level = 2 * self.action_bound * math.sqrt(self.dim)
+        return np.concatenate([actions, np.full((*np.shape(actions)[:-1], 1), level)], axis=-1)
+
+    @property
     def n_vectors(self) -> int:
         """L + 1, the target included."""
         return self.n_protected + 1

@@ -15,56 +15,51 @@ CHUNK = 1024  # arms worked on at a time in tiles, so that they stay in the seco
 
 
 def _forms(n: int) -> Any:
-    """The kernel for both forms of n columns, of which the last may be missing (d = n - 1).
+    """The kernel for both forms of at most n columns; past the last one all weights are zero.
 
     Its text for n = 2:
 
         def forms(columns, vector, matrix, ridge, linear, square):
-            last = vector.size - 1
-            there = 1.0 if vector.size == 2 else 0.0
-            v0 = vector[0]
-            v1 = there * vector[last]
-            m0_0 = matrix[0, 0] + ridge
-            m1_0 = there * 2.0 * matrix[last, 0]
-            m1_1 = there * (matrix[last, last] + ridge)
+            d = vector.size
+            j0, j1 = min(0, d - 1), min(1, d - 1)
+            v0, v1 = vector[j0] * (0 < d), vector[j1] * (1 < d)
+            m0_0 = (matrix[j0, j0] + ridge) * (0 < d)
+            m1_0 = 2.0 * matrix[j1, j0] * (1 < d)
+            m1_1 = (matrix[j1, j1] + ridge) * (1 < d)
             for k in range(square.size):
-                x0 = columns[0, k]
-                x1 = columns[last, k]
+                x0, x1 = columns[j0, k], columns[j1, k]
                 linear[k] = v0 * x0 + v1 * x1
                 square[k] = x0 * (m0_0 * x0) + x1 * (m1_0 * x0 + m1_1 * x1)
     """
-    at = [*map(str, range(n - 1)), "last"]
-    there = ["", "there * "]
+    every = range(n)
     rows = [
-        "x{} * ({})".format(j, " + ".join(f"m{j}_{m} * x{m}" for m in range(j + 1)))
-        for j in range(n)
+        "x{} * ({})".format(j, " + ".join(f"m{j}_{m} * x{m}" for m in range(j + 1))) for j in every
+    ]
+    weights = [
+        f"    m{j}_{m} = "
+        + (f"(matrix[j{j}, j{j}] + ridge)" if j == m else f"2.0 * matrix[j{j}, j{m}]")
+        + f" * ({j} < d)"
+        for j in every
+        for m in range(j + 1)
     ]
     return unrolled(
         "forms",
-        f"quadratics, d = {n}",
+        f"quadratics, d <= {n}",
         [
             "def forms(columns, vector, matrix, ridge, linear, square):",
-            "    last = vector.size - 1",
-            f"    there = 1.0 if vector.size == {n} else 0.0",
-            *(f"    v{j} = {there[j == n - 1]}vector[{at[j]}]" for j in range(n)),
-            *(
-                f"    m{j}_{m} = {there[j == n - 1]}2.0 * matrix[{at[j]}, {at[m]}]"
-                for j in range(n)
-                for m in range(j)
-            ),
-            *(
-                f"    m{j}_{j} = {there[j == n - 1]}(matrix[{at[j]}, {at[j]}] + ridge)"
-                for j in range(n)
-            ),
+            "    d = vector.size",
+            *(f"    j{j} = min({j}, d - 1)" for j in every),
+            *(f"    v{j} = vector[j{j}] * ({j} < d)" for j in every),
+            *weights,
             "    for k in range(square.size):",
-            *(f"        x{j} = columns[{at[j]}, k]" for j in range(n)),
-            "        linear[k] = " + " + ".join(f"v{j} * x{j}" for j in range(n)),
+            *(f"        x{j} = columns[j{j}, k]" for j in every),
+            "        linear[k] = " + " + ".join(f"v{j} * x{j}" for j in every),
             "        square[k] = " + " + ".join(rows),
         ],
     )
 
 
-_forms_2, _forms_4, _forms_6, _forms_8 = _forms(2), _forms(4), _forms(6), _forms(8)
+_forms_4, _forms_6, _forms_8 = _forms(4), _forms(6), _forms(8)
 
 
 @kernel(refcounts=False)
@@ -78,9 +73,7 @@ def both_forms(
 ) -> None:
     """<a, vector> and |a|^2 in the metric of matrix + ridge I, for every arm; matrix is symmetric."""
     d = vector.size
-    if d <= 2:
-        _forms_2(columns, vector, matrix, ridge, linear, square)
-    elif d <= 4:
+    if d <= 4:
         _forms_4(columns, vector, matrix, ridge, linear, square)
     elif d <= 6:
         _forms_6(columns, vector, matrix, ridge, linear, square)

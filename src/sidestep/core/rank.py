@@ -13,6 +13,9 @@ The error bound holds for any way of choosing what to measure: with |theta_i - c
 Play cannot wait for that. It takes for real the smallest number of directions that the measurements do
 not contradict: with V_i / R_i^2 the precision of every estimate, the least distance from the estimates
 to vectors of rank k is no larger than chi-squared noise would make it.
+
+Whoever is asked to stand by something must not take one rank for certain. `rank_odds` weighs all of them:
+a rank is the likelier the denser the posterior is, against the prior, where the vectors have that rank.
 """
 
 from typing import NamedTuple
@@ -23,6 +26,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.posterior import Posterior
 
 PASSES = 12  # of the alternating fit
+NEXT_TO_NOTHING = 0.1  # of the distance: vectors that are this close to a rank need no larger one
 
 
 class Spectrum(NamedTuple):
@@ -74,6 +78,43 @@ def consistent_rank(posterior: Posterior, delta: float) -> int:
     return limit
 
 
+def rank_odds(posterior: Posterior) -> FloatArray:
+    """Probability of every rank of the protected vectors, all of them alike beforehand; (min(L, d),).
+
+    Entry k - 1 is that of rank k. With x the closest vectors of rank k and n = (L-k)(d-k) coordinates
+    that leave that rank, the posterior and the prior of these have densities at 0 whose ratio is
+
+        exp(-|centre - x|^2 / 2) prod_j (tau^2 / S_j)^(1/2),
+
+    S their posterior covariance and tau^2 the mean square of a coordinate (Savage and Dickey). Before
+    anything was measured of the protected vectors every ratio is 1. S is taken block by block.
+    """
+    centre = posterior.mean[1:]
+    covariance = posterior.inverse[1:] * posterior.noise[1:, None, None] ** 2
+    precision = np.linalg.inv(covariance)
+    square = (centre**2).sum() + np.trace(covariance, axis1=1, axis2=2).sum()
+    logs, distance = np.empty(min(centre.shape)), np.inf
+    for k in range(1, len(logs) + 1):
+        fitted = centre
+        if distance > NEXT_TO_NOTHING:
+            fitted = closest_of_rank(centre, precision, k)
+        left = centre - fitted
+        distance = float(np.einsum("ij,ijk,ik->", left, precision, left))
+        logs[k - 1] = _log_density(fitted, covariance, square / centre.size, k) - distance / 2
+    odds = np.exp(logs - logs.max())
+    return np.asarray(odds / odds.sum())
+
+
+def _log_density(vectors: FloatArray, covariance: FloatArray, variance: float, rank: int) -> float:
+    """The log of prod_j (variance / S_j)^(1/2) over what leaves the rank of the vectors."""
+    rows, _, columns = np.linalg.svd(vectors)
+    across = columns[rank:] @ covariance @ columns[rank:].T
+    blocks = np.tensordot(rows[:, rank:].T ** 2, across, axes=1)  # (L-k, d-k, d-k)
+    if blocks.size == 0:
+        return 0.0
+    return float(-np.linalg.slogdet(blocks / variance)[1].sum() / 2)
+
+
 def chi_squared_bound(freedom: int, delta: float) -> float:
     """What a chi-squared variable passes with probability at most delta (Laurent and Massart)."""
     x = np.log(1 / delta)
@@ -87,25 +128,24 @@ def closest_of_rank(centre: FloatArray, precision: FloatArray, rank: int) -> Flo
     then a basis for the coefficients. It may stop above the least distance, which errs towards a
     larger rank.
     """
-    d = centre.shape[1]
-    if rank == 0:
+    L, d = centre.shape
+    if rank == 0 or not centre.any():
         return np.zeros_like(centre)
     weights = np.sqrt(np.trace(precision, axis1=1, axis2=2))
     basis = np.linalg.svd(weights[:, None] * centre, full_matrices=False)[2][:rank]
-    pulled = np.einsum("ijk,ik->ij", precision, centre)
+    pulled = (precision @ centre[:, :, None])[:, :, 0]
     for _ in range(PASSES):
         shares = _shares(basis, precision, pulled)
-        system = np.einsum("ia,ib,ijk->ajbk", shares, shares, precision, optimize=True)
-        system = system.reshape(rank * d, rank * d)
+        squares = (shares[:, :, None] * shares[:, None, :]).reshape(L, rank * rank)
+        blocks = (squares.T @ precision.reshape(L, d * d)).reshape(rank, rank, d, d)
+        system = blocks.transpose(0, 2, 1, 3).reshape(rank * d, rank * d)
         system[np.diag_indices_from(system)] += 1e-9 * np.trace(system) / (rank * d)
-        right = np.einsum("ia,ij->aj", shares, pulled).ravel()
+        right = (shares.T @ pulled).ravel()
         basis = np.linalg.qr(np.linalg.solve(system, right).reshape(rank, d).T)[0].T
     return np.asarray(_shares(basis, precision, pulled) @ basis)
 
 
 def _shares(basis: FloatArray, precision: FloatArray, pulled: FloatArray) -> FloatArray:
     """Coefficients of every vector in the basis, in its own precision; (L, rank)."""
-    moved = np.einsum("aj,ijk->iak", basis, precision)
-    system = np.einsum("iak,bk->iab", moved, basis)
-    right = np.einsum("aj,ij->ia", basis, pulled)
-    return np.asarray(np.linalg.solve(system, right[:, :, None])[:, :, 0])
+    system = basis @ precision @ basis.T
+    return np.asarray(np.linalg.solve(system, (pulled @ basis.T)[:, :, None])[:, :, 0])

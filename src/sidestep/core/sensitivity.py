@@ -95,8 +95,12 @@ def first_order_values(
 ) -> tuple[FloatArray, FloatArray]:
     """First-order optimistic value of every arm, and a rigorous upper bound on its exact one; (K,), (K,).
 
-    The value adds up what every set allows along the gradient, and is cut at the Thales bound: the
-    projection of a lies on the sphere over the diameter from 0 to a. rows = 0 and the core set.
+    The value adds up what every set allows along the gradient, and is cut at what any reward can be, by M
+    and by the set of theta_0: the Thales bound, since the projection of a lies on the sphere over the
+    diameter from 0 to a. The bound is for every point of the sets. rows = 0 and the core set.
+
+    Not for menus on which an arm is long and bad, and shows what the others do not: the sets shrink along
+    the arm that is played, the gradient points elsewhere, and so the value of that arm stays where it is.
     """
     sets = ellipsoids(confidence, evidence, rows)
     view = frame(sets.centre, rows.size - 1)
@@ -117,11 +121,18 @@ def first_order_values(
             first += sets.radius[i] * np.sqrt(max(quadratic(sets.inverse[i], slopes[i]), 0.0))
         upper = dot(action, sets.centre[0])
         upper += sets.radius[0] * np.sqrt(max(quadratic(sets.inverse[0], action), 0.0))
-        across = np.sqrt(menu.squared[k]) * longest
-        thales = min(0.5 * (upper + across), across)
-        values[k] = min(first, thales)
+        across = np.sqrt(menu.squared[k])
+        thales = _thales(upper, across * longest)
+        # no theta_0 is longer than M, though its set may reach beyond
+        values[k] = min(first, thales, _thales(upper, across * confidence.norm_bound))
         bounds[k] = min(first + _remainder(sets, view, semi_axes, slopes[0], action), thales)
     return values, bounds
+
+
+@kernel
+def _thales(upper: float, across: float) -> float:
+    """Largest <a, Proj_perp theta_0> over all subspaces, from <a, theta_0> and |a| |theta_0|, at most."""
+    return min(0.5 * (upper + across), across)
 
 
 @kernel

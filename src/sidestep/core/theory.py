@@ -9,6 +9,7 @@ coreset_rounds   "printed"     Theorem "CORE-SET", times d L rounds a sweep
                  "certified"   the same for the stopping rule of ours, `coreset="certified"`
 oful_bound       "printed"     Remark "Comparison with OFUL"
                  "corrected"   the proof of the appendix without protected vectors
+thompson_bound                 ours: Bayes regret of ProtectedThompson(query="widest"), L = s <= d - 2
 lower_bound      "printed"     Theorem "hardness"
                  "corrected"   with the constants of its proof put right (C1 to C5)
 
@@ -30,6 +31,7 @@ from sidestep.core.checks import (
     check_positive,
     check_probability,
 )
+from sidestep.core.coreset import after_check
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 
@@ -142,6 +144,30 @@ def oful_bound(
     return _plain(_play(beta + (M * A) ** 2, T, d, T * A**2 / rho))
 
 
+def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
+    """Regret of posterior sampling with the widest query on the unit ball, at most, in expectation.
+
+    The expectation is over vectors drawn from the prior N(0, M^2/d) as well, and over Gaussian noise.
+    Every protected vector must count (L = s), and s <= d - 2. Proof: docs/theory.md, "posterior
+    sampling on the ball", whose names the lines have.
+    """
+    T = _amounts("horizon", horizon)
+    _on_the_ball(problem)
+    d, s, R, M = problem.dim, problem.n_protected, _noise(problem), problem.norm_bound
+    if problem.subspace_dim != s or s > d - 2:
+        raise InputError(
+            "this bound needs subspace_dim = n_protected <= dim - 2, got "
+            f"subspace_dim={problem.subspace_dim}, n_protected={s}, dim={d}"
+        )
+    rho = max(R / M, 1e-6) ** 2 * d  # the prior's, with the floor that the player has
+    potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho)) / math.log(2)  # K
+    tail = math.sqrt(d) + np.sqrt(2 * np.log(2 * (s + 1) * T * T))  # Q
+    slope = 1 + s / math.sqrt(d - s - 1)  # at least E[1 + |x|_1]
+    play = 2 * math.sqrt(rho / d) * M * tail * slope * np.sqrt(potential * T)
+    start = potential * M * (2 + np.sqrt(2 * np.log(T) / d))
+    return _plain(play + start + 2 * M)
+
+
 def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "printed") -> Amount:
     """What the larger of two expected regrets is at least, for any player of the pair of the theorem.
 
@@ -186,7 +212,7 @@ def _certified_sweeps(d: int, L: int, k: int, R: float, eigenvalue: float, delta
     while math.sqrt(eigenvalue) < (FACTOR + 1) * _error_bound(
         d, L, k, R / math.sqrt(at), delta / (number * (number + 1))
     ):
-        at, number = (11 * at + 9) // 10, number + 1
+        at, number = after_check(at), number + 1
         if at > ENDLESS:
             return math.inf
     return float(at)

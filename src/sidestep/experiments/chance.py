@@ -59,7 +59,7 @@ class Dealer:
         before, n = self.dealt, min(self.size, self.horizon - self.dealt)
         self.dealt += n
         source, gaussian = self.instance.actions, self.instance.truth.noise == GAUSSIAN
-        menus = np.zeros(n, np.int64)
+        menus: IntArray = np.zeros(n, np.int64)
         if isinstance(source, Menus):
             menus = pick(source.odds, self.arms.random(n))
         noise = self.noise.standard_normal(n) if gaussian else self.noise.random(n)

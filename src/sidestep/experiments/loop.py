@@ -23,7 +23,7 @@ from sidestep.core.geometry import copy_into, dot, total
 from sidestep.core.kernels import kernel
 from sidestep.core.lock_in import is_due
 from sidestep.core.solids import Body
-from sidestep.environments.instance import Truth, best_in, best_of, feedback_of, worth
+from sidestep.environments.instance import Truth, feedback_of, worth
 from sidestep.environments.sources import FRESH, LISTED, Source
 from sidestep.experiments.chance import Chance
 from sidestep.experiments.record import Record, record_round, write_numbers
@@ -37,6 +37,7 @@ class Game(NamedTuple):
     truth: Truth
     source: Source
     body: Body  # of a solid; of arms, that of the unit ball, which nobody reads
+    best: FloatArray  # the genie's reward: from every menu, or in every round where arms are fresh
 
 
 class Span(NamedTuple):
@@ -69,7 +70,6 @@ class Kept(NamedTuple):
     unit_width: FloatArray
     filled: IntArray
     workspace: Workspace
-    best: FloatArray  # (menus,): the genie's reward
     verdict: IntArray  # (menus, 3): what the lock-in monitor says of the round to come
     action: FloatArray  # (d,): played in this round
     gain: FloatArray  # (d,): a buffer
@@ -77,13 +77,18 @@ class Kept(NamedTuple):
 
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     """Forms of which no row is filled yet."""
-    shape = (len(source.sizes), n_vectors, source.columns.shape[2])
-    buffers = _untouched(shape), _untouched(shape), _untouched(shape)
-    d = source.columns.shape[1]
+    menus, d, n_arms = len(source.sizes), *source.columns.shape[1:]
+    shape = (menus, n_vectors, n_arms)
     return Kept(
-        *(metric, *buffers, np.zeros(shape[:2], np.int64)),
-        *(empty_workspace(n_vectors, shape[2]), np.empty(shape[0])),
-        *(np.zeros((shape[0], 3), np.int64), np.empty(d), np.empty(d)),
+        metric,
+        linear=_untouched(shape),
+        square=_untouched(shape),
+        unit_width=_untouched(shape),
+        filled=np.zeros((menus, n_vectors), np.int64),
+        workspace=empty_workspace(n_vectors, n_arms),
+        verdict=np.zeros((menus, 3), np.int64),
+        action=np.empty(d),
+        gain=np.empty(d),
     )
 
 
@@ -115,19 +120,19 @@ def run_on_arms(
     record: Record,
 ) -> tuple[int, float]:
     """Play rounds on arms; how many were played by now, and the regret of them all."""
-    so_far = span.so_far
-    find_best_rewards(game, kept)
+    so_far, is_fresh = span.so_far, game.source.kind == FRESH
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
         m = chance.menus[at]
-        menu, draws = menu_of(game.source, m, at), Draws(chance.uniforms[at], chance.normals[at])
-        if game.source.kind == FRESH:
-            turn_to_fresh_arms(kept, menu, game.truth)
+        row = at if is_fresh else m
+        menu, draws = menu_of(game.source, row, m), Draws(chance.uniforms[at], chance.normals[at])
+        if is_fresh:
+            forget_forms(kept)
         choice = choose(knobs, evidence, core_set, menu, forms_of(kept, m), draws)
         if t == span.start + 1:
             choice = after_monitor(kept.verdict[m], evidence.last, menu, choice)
         write_action(menu, choice.arm, kept.action)
-        regret = kept.best[m] - worth(game.truth, kept.action)
+        regret = game.best[row] - worth(game.truth, kept.action)
         so_far += regret
         learned = end_round(
             knobs.confidence,
@@ -157,12 +162,11 @@ def run_on_ball(
 ) -> tuple[int, float]:
     """The same on a solid."""
     so_far, theta_perp = span.so_far, game.truth.theta_perp
-    best = best_in(game.body, theta_perp)
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
         draws = Draws(chance.uniforms[at], chance.normals[at])
         choice = chosen_on_ball(knobs, evidence, core_set, game.body, draws, kept.action)
-        regret = best - dot(kept.action, theta_perp)
+        regret = game.best[0] - dot(kept.action, theta_perp)
         so_far += regret
         end_round(
             knobs.confidence,
@@ -193,25 +197,14 @@ def chosen_on_ball(
 
 
 @kernel(refcounts=False)
-def find_best_rewards(game: Game, kept: Kept) -> None:
-    """What the genie earns from every menu that is known beforehand."""
-    source = game.source
-    if source.kind == LISTED:
-        for m in range(source.sizes.size):
-            kept.best[m] = best_of(source.columns[m], source.sizes[m], game.truth)
-
-
-@kernel(refcounts=False)
-def menu_of(source: Source, m: int, at: int) -> Menu:
-    """Menu m; of fresh arms those of a round of the batch."""
-    row = at if source.kind == FRESH else m
+def menu_of(source: Source, row: int, m: int) -> Menu:
+    """The menu in one row of the source, which has the size of menu m."""
     return Menu(source.columns[row], source.squared[row][: source.sizes[m]])
 
 
 @kernel(refcounts=False)
-def turn_to_fresh_arms(kept: Kept, menu: Menu, truth: Truth) -> None:
+def forget_forms(kept: Kept) -> None:
     """Turn to arms that no earlier round had: nothing that was kept is true of them."""
-    kept.best[0] = best_of(menu.columns, menu.squared.size, truth)
     for i in range(kept.filled.shape[1]):
         kept.filled[0, i] = 0
 
@@ -260,5 +253,5 @@ def update_forms(
 ) -> None:
     """Bring the forms of every menu up to date with the last measurement."""
     for m in range(source.sizes.size):
-        forms, menu = forms_of(kept, m), menu_of(source, m, 0)
+        forms, menu = forms_of(kept, m), menu_of(source, m, m)
         follow(kept.gain, forms, evidence, menu, kept.action, index, surprise)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_lab
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
 from sidestep.policies.base import LOCKED, PHASES
@@ -159,7 +160,8 @@ class Trace:
 
     def to_frame(self) -> "polars.DataFrame":
         """One row a kept round."""
-        import polars  # noqa: PLC0415  (heavy, and only needed here)
+        check_lab("a frame", "polars")
+        import polars  # noqa: PLC0415  (an extra, and only needed here)
 
         columns: dict[str, Any] = {
             "round": self.round,

@@ -3,19 +3,21 @@
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from sidestep.core import compiled as compiler
 from sidestep.core.actions import ON_A_SOLID, Actions, Arms, off_menu
+from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer, check_probability, shown
 from sidestep.core.confidence import width
 from sidestep.core.forms import Menu
+from sidestep.core.kernels import ieee_arithmetic
 from sidestep.core.problem import Query
 from sidestep.core.solids import SOLIDS, UnitBall
-from sidestep.environments.instance import Instance, not_a_coin
+from sidestep.environments.instance import Instance, not_a_coin, rewards_of
 from sidestep.environments.sources import (
     LISTED,
     FreshArms,
@@ -27,6 +29,7 @@ from sidestep.environments.sources import (
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.chance import Dealer, streams_of
 from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
+from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
 from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
 from sidestep.policies.dispatch import Choice
 from sidestep.policies.monitoring import Watch
@@ -122,14 +125,18 @@ def simulate(
     """One run. The same seed gives the same trace; two policies meet the same arms and noise.
 
     every=100 keeps each hundredth round, and the last; cumulative regret counts them all. A policy of
-    this package runs compiled, another one step by step; `compiled` insists on one of the two. Solids
-    within tolerances are played step by step: scipy finds their best action.
+    this package runs compiled where that is worth it (tiers.py), another one step by step; `compiled`
+    insists on one of the two. Solids within tolerances are played step by step: scipy finds their best
+    action.
     """
     check_players(policy, instance)
     check_integer("horizon", horizon, low=1)
     check_integer("every", every, low=1)
-    programs = _needs_programs(policy, instance)
-    fast = isinstance(policy, CompiledPolicy) and not programs if compiled is None else compiled
+    fast = compiled
+    if compiled is None and (fast := can_compile(policy, instance)):
+        note_interpreted(horizon)
+        on_solid = isinstance(instance.actions, SOLIDS)
+        fast = is_worth_compiling(policy.knobs, horizon, on_solid=on_solid)
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
@@ -137,8 +144,10 @@ def simulate(
             raise InputError(
                 f"compiled=True needs a policy with kernels, got {type(policy).__name__}"
             )
-        if programs:
-            raise InputError("compiled=True needs arms where a tolerance is told, got a solid")
+        if _needs_programs(policy, instance):
+            raise InputError(
+                "compiled=True needs arms where a tolerance is told, and no intercept, got one of them"
+            )
         _run_compiled(policy, instance, seed, horizon, every, record)
     else:
         _run_by_step(policy, instance, seed, horizon, every, record)
@@ -146,9 +155,14 @@ def simulate(
 
 
 def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
-    """Whether somebody solves a program every round: on a solid, within tolerances."""
+    """Whether there is no compiled loop: on a solid within tolerances, or with levels to be learned."""
     told = policy.problem.tolerance is not None or instance.problem.tolerance is not None
-    return told and isinstance(instance.actions, SOLIDS)
+    return policy.problem.intercept or (told and isinstance(instance.actions, SOLIDS))
+
+
+def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPolicy]:
+    """Whether there is a compiled loop for this policy on this world."""
+    return isinstance(policy, CompiledPolicy) and not _needs_programs(policy, instance)
 
 
 def _run_by_step(
@@ -180,7 +194,8 @@ def _choice(decision: Decision, instance: Instance) -> Choice:
 def _width(policy: Policy[Any], state: Any, decision: Decision) -> float:
     if not isinstance(policy, CompiledPolicy):
         return float("nan")
-    action, index = np.array(decision.query.action), decision.query.index
+    action = policy.problem.lifted(np.array(decision.query.action))
+    index = decision.query.index
     return float(width(policy.knobs.confidence, state.evidence, index, action))
 
 
@@ -203,20 +218,23 @@ def _run_compiled(
     dealer = Dealer(instance, seed, horizon, policy.draws_per_round(on_ball=solid))
     run = compiler.compiled(loop.run_on_ball if solid else loop.run_on_arms)
     body = (actions if isinstance(actions, SOLIDS) else UnitBall(actions.dim)).body
+    best = _best_rewards(instance)
     so_far, done = 0.0, 0
     sample = policy.admitted(_sample(instance))
     while done < horizon:
         if done == dealer.dealt:
             chance = dealer.deal()
             fresh = dealer.fresh(chance)
-            source = source if fresh is None else source._replace(**fresh._asdict())
+            if fresh is not None:
+                source = source._replace(**fresh._asdict())
+                best = rewards_of(instance.truth, fresh.columns).max(axis=-1)
         policy.check(state, sample)
         due = done + policy.rounds_until_review(state)
         watch = policy.watch(state)
         patience = watch.monitor.patience if watch and not solid else 0
         stop, learns_for = min(dealer.dealt, due), policy.learns_for()
         span = loop.Span(done, stop, horizon, every, learns_for, patience, so_far)
-        game = loop.Game(instance.truth, source, body)
+        game = loop.Game(instance.truth, source, body, best)
         known = policy.knobs, state.evidence, state.core_set
         done, so_far = run(*known, game, kept, chance, span, record)
         if not np.isfinite(state.evidence.moment).all():
@@ -225,9 +243,17 @@ def _run_compiled(
             policy.review(state)
             kept.filled[:] = 0
         _look_ahead(policy.watch(state), source, kept)
+    mark_compiled(policy.knobs, on_solid=solid)
     if isinstance(actions, Arms) and actions.rows is not None:
         listed = record.arm >= 0
         record.arm[listed] = np.asarray(actions.rows)[record.arm[listed]]
+
+
+def _best_rewards(instance: Instance) -> FloatArray:
+    """What the genie earns from a solid, or from every menu that is known beforehand."""
+    actions = instance.actions
+    menus = (actions,) if isinstance(actions, SOLIDS) else arm_sets(actions)
+    return np.array([instance.best_reward(menu) for menu in menus])
 
 
 def _look_ahead(watch: Watch | None, source: Source, kept: Any) -> None:
@@ -235,7 +261,7 @@ def _look_ahead(watch: Watch | None, source: Source, kept: Any) -> None:
     if watch is None or source.kind != LISTED or not watch.is_due():
         kept.verdict[:] = 0
         return
-    with compiler.compiled_steps():
+    with ieee_arithmetic():
         for m, size in enumerate(source.sizes):
             menu = Menu(source.columns[m, :, :size], source.squared[m, :size])
             kept.verdict[m] = watch.verdict(menu)
@@ -266,7 +292,10 @@ def simulate_many(
     `map`: threads, processes, a cluster; the traces are the same on each.
     """
     check_integer("runs", runs, low=1)
-    jobs = [_Job(policy, instance_maker, horizon, seed + run, every) for run in range(runs)]
+    rounds = horizon * runs
+    if isinstance(policy, CompiledPolicy):
+        note_interpreted(rounds)
+    jobs = [_Job(policy, instance_maker, horizon, seed + run, every, rounds) for run in range(runs)]
     return list((executor.map if executor else map)(_run_job, jobs))
 
 
@@ -276,9 +305,11 @@ class _Job(NamedTuple):
     horizon: int
     seed: int
     every: int
+    rounds: int  # of all runs
 
 
 def _run_job(job: _Job) -> Trace:
     world = job.instance_maker
     instance = world if isinstance(world, Instance) else world(job.seed)
-    return simulate(job.policy, instance, job.horizon, job.seed, job.every)
+    fast = are_many(job.rounds) and can_compile(job.policy, instance)
+    return simulate(job.policy, instance, job.horizon, job.seed, job.every, compiled=fast)

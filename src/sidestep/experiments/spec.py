@@ -135,6 +135,7 @@ class Job(NamedTuple):
     policy: str
     policy_knobs: dict[str, Any]
     told: dict[str, Any]
+    rounds: int  # of all runs of this policy on this world, which decide whether it is compiled
 
     @property
     def id(self) -> str:
@@ -144,7 +145,8 @@ class Job(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """The same for two jobs that give the same trace."""
-        text = json.dumps(self._asdict(), sort_keys=True, default=str)
+        told = {name: value for name, value in self._asdict().items() if name != "rounds"}
+        text = json.dumps(told, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -154,7 +156,7 @@ def jobs_of(spec: Spec) -> list[Job]:
         Job(
             spec.name, world.id, policy.id, run, spec.seed + run, world.horizon or spec.horizon,
             spec.every, world.world, dict(world.knobs), policy.policy, dict(policy.knobs),
-            dict(policy.told),
+            dict(policy.told), (world.horizon or spec.horizon) * (world.runs or spec.runs),
         )
         for world in spec.worlds
         for run in range(world.runs or spec.runs)

@@ -17,9 +17,9 @@ from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarnin
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.ownership import claim
 from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
-from sidestep.experiments.simulate import simulate
+from sidestep.experiments.simulate import can_compile, simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
-from sidestep.policies.base import CompiledPolicy
+from sidestep.experiments.tiers import are_many, shape_of
 from sidestep.policies.catalog import from_config as policy_from_config
 from sidestep.policies.protocol import check_can_play
 
@@ -104,7 +104,8 @@ def run_job(job: Job) -> Finished | Failed:
         with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
             policy, instance = players_of(job)  # check_jobs has said so already, once
             start = time.perf_counter()
-            trace = simulate(policy, instance, job.horizon, job.seed, job.every)
+            fast = are_many(job.rounds) and can_compile(policy, instance)
+            trace = simulate(policy, instance, job.horizon, job.seed, job.every, compiled=fast)
         seconds = time.perf_counter() - start
         content = to_parquet(job, trace, notes_of(policy), seconds)
     except Exception as error:  # anything may happen in somebody else's policy: the others go on
@@ -123,23 +124,23 @@ def _in_words(error: Exception) -> str:
     return f"{what} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
 
 
-def check_jobs(spec: Spec, *, compile_first: bool) -> None:
+def check_jobs(spec: Spec) -> list[Job]:
     """Build every policy and world once before anything runs, so that all wrong knobs show at once.
 
-    With `compile_first` each kind of policy plays two rounds on each kind of action source: processes
-    that start later then find its code in the cache.
+    Returns a job for every loop that is to be compiled first: one for each kind of policy on each kind
+    of action source, where many rounds are played.
     """
-    seen: set[tuple[Any, int]] = set()
+    loops: dict[tuple[str, int], Job] = {}
     wrong: dict[str, list[str]] = {}
     kinds = set()
-    for job in (job for job in jobs_of(spec) if job.run == 0):
+    for job in jobs_of(spec):
+        if job.run:
+            continue
         try:
             policy, instance = players_of(job)
-            if compile_first and isinstance(policy, CompiledPolicy):
-                kind = (_shape(policy.knobs), compiled_source(instance.actions).kind)
-                if kind not in seen:
-                    simulate(policy, instance, SHORT, job.seed)
-                seen.add(kind)
+            if are_many(job.rounds) and can_compile(policy, instance):
+                kind = shape_of(policy.knobs), compiled_source(instance.actions).kind
+                loops.setdefault(kind, job)
         except Exception as error:
             wrong.setdefault(_in_words(error), []).append(f"{job.world_id}/{job.policy_id}")
             kinds.add(type(error) if isinstance(error, InputError) else InputError)
@@ -147,16 +148,20 @@ def check_jobs(spec: Spec, *, compile_first: bool) -> None:
         words = [f"{_first_of(names)}: {reason}" for reason, names in wrong.items()]
         refusal = kinds.pop() if len(kinds) == 1 else InputError
         raise refusal(f"{spec.name}: {'; '.join(words)}")
+    return list(loops.values())
+
+
+def compile_loop(job: Job) -> str:
+    """Compile the loop of a job by playing two rounds; processes that start later find it cached."""
+    with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
+        policy, instance = players_of(job)
+        simulate(policy, instance, SHORT, job.seed, compiled=True)
+    return job.policy
 
 
 def _first_of(names: Sequence[str]) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{names[0]}{more}"
-
-
-def _shape(knobs: Any) -> Any:
-    """What numba compiles anew for: the types of the knobs, and of what is in them."""
-    return (type(knobs), *map(_shape, knobs)) if isinstance(knobs, tuple) else type(knobs)
 
 
 def sweep(

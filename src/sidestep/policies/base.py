@@ -20,10 +20,9 @@ A state that is kept as text, and `ss.testing.check_policy`, need two more: `sta
 `policy.state_from_json(text)`.
 """
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -37,6 +36,7 @@ from sidestep.core.checks import (
     check_probability,
     check_rng,
     check_scale,
+    shown,
 )
 from sidestep.core.compiled import step
 from sidestep.core.confidence import RADII, Confidence
@@ -44,17 +44,25 @@ from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot, scaled
 from sidestep.core.kernels import ieee_arithmetic, kernel
-from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
+from sidestep.core.problem import (
+    Problem,
+    Query,
+    checked_feedback,
+    checked_parts,
+    checked_query,
+    per_vector,
+)
 from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import Choice, Draws, decide_on_arms, decide_on_ball
 from sidestep.policies.monitoring import EXPLORES, SILENT, Watch
+from sidestep.policies.reasons import Expected, reasons_for
+from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
+from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
 
 PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
 PHASES = ("play", "explore", "core-set", "locked-in")
 
-STATE_VERSION = 2
-WHOLE = ("counts", "streak")  # fields of the evidence that count
 FOREVER = 2**62
 NO_DRAWS = np.empty(0)
 
@@ -69,6 +77,11 @@ class Decision:
     arm: int | None = None  # row of the action among the arms; None on solids and off the menu
     bound: float | None = None  # certificate: no action of the ball is worth more, optimistically
     spectrum: Spectrum | None = None  # evidence on the rank, where the player is not told it
+    exact: bool | None = None  # whether the core set is proved the best; None where there is none
+    rival: int | FloatArray | None = None  # the contender: row of an arm, or an action of a solid
+    shares: FloatArray | None = None  # of the doubt that one result of each outcome removes; (L+1,)
+    price: float | None = None  # what this is expected to lose against today's best
+    expected: Expected | None = None  # feedback: estimate, low, high
 
     @property
     def gap(self) -> float | None:
@@ -77,25 +90,6 @@ class Decision:
             return None
         slack = self.bound - self.value
         return slack / max(abs(self.value), 1e-300) if slack > 0 else 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """What a policy has learned."""
-
-    evidence: Evidence
-    core_set: IntArray  # (L+1,): 1 for the target and the core set; all 0 until it is known
-
-    @property
-    def round(self) -> int:
-        """Number of measurements so far."""
-        return int(self.evidence.counts.sum())
-
-    def to_json(self) -> str:
-        """The state as text; `state_from_json` gives it back to the last bit."""
-        evidence = {name: value.tolist() for name, value in self.evidence._asdict().items()}
-        content = {"evidence": evidence, "core_set": self.core_set.tolist()}
-        return json.dumps({"version": STATE_VERSION, **content}, allow_nan=False)
 
 
 StateT = TypeVar("StateT")
@@ -142,7 +136,8 @@ class CompiledPolicy:
     def init(self) -> State:
         """State before the first round."""
         core_set = np.ones(self.problem.n_vectors, dtype=np.int64)
-        return State(no_evidence(self.knobs.confidence.rho, self.problem.dim), core_set)
+        evidence = no_evidence(self.knobs.confidence.rho, self.problem.width)
+        return State(evidence, core_set, self.fingerprint())
 
     def ask(
         self, state: State, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
@@ -154,18 +149,30 @@ class CompiledPolicy:
         evidence = self._expected(state.evidence, pending)
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
         with ieee_arithmetic():
-            return self._decide(state, evidence, actions, draws)
+            decision = self._decide(state, evidence, actions, draws)
+            return self._explained(decision, evidence, state.core_set, actions)
+
+    def _explained(
+        self, decision: Decision, evidence: Evidence, core_set: IntArray, actions: Actions
+    ) -> Decision:
+        """The decision with its reasons, of a policy that has a posterior."""
+        prior = getattr(self.knobs, "prior", None)
+        if prior is None:
+            return decision
+        known = (evidence, core_set, self.knobs.rank)
+        found = reasons_for(self.problem, prior, known, actions, decision.query)
+        return replace(decision, **found._asdict())
 
     def _decide(self, state: State, evidence: Evidence, actions: Actions, draws: Draws) -> Decision:
-        seen = self.spectrum(state)
+        seen, exact = self.spectrum(state), self.exact(state)
         if not isinstance(actions, Arms):
             on_ball = step(decide_on_ball)(
                 self.knobs, evidence, state.core_set, actions.body, draws
             )
             query = Query(on_ball.action, on_ball.vector)
             value, bound = _known(on_ball.value), _known(on_ball.bound)
-            return Decision(query, PHASES[on_ball.phase], value, None, bound, seen)
-        menu = Menu(actions.columns, actions.squared)
+            return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
+        menu = _menu(self.problem, actions)
         choice = step(decide_on_arms)(self.knobs, evidence, state.core_set, menu, draws)
         choice = self._monitored(state, evidence, menu, choice)
         phase, value = PHASES[choice.phase], _known(choice.value)
@@ -174,7 +181,8 @@ class CompiledPolicy:
                 Query(basis_vector(actions.dim, choice.arm), choice.vector), phase, value
             )
         query = Query(actions.vectors[choice.arm], choice.vector)
-        return Decision(query, phase, value, actions.row(choice.arm), spectrum=seen)
+        row = actions.row(choice.arm)
+        return Decision(query, phase, value, row, spectrum=seen, exact=exact)
 
     def _monitored(self, state: State, evidence: Evidence, menu: Menu, choice: Choice) -> Choice:
         watch = self.watch(State(evidence, state.core_set))
@@ -202,11 +210,13 @@ class CompiledPolicy:
             return state
         # from Python, arrays are copied faster than `copy_evidence` could hand them back
         copies = Evidence._make(map(np.ndarray.copy, state.evidence))
-        grown = State(copies, state.core_set.copy())
+        whose = self.fingerprint() if state.fingerprint is None else state.fingerprint
+        grown = State(copies, state.core_set.copy(), whose)
         confidence = self.knobs.confidence
         if confidence.discount < 1.0:
             step(fade)(grown.evidence, confidence.rho, confidence.discount)
-        gain = np.empty(self.problem.dim)
+        action = self.problem.lifted(action)
+        gain = np.empty(action.size)
         with ieee_arithmetic():
             step(absorb_with)(gain, copies, confidence.rho, action, index, number)
             if self.rounds_until_review(state) == 1:
@@ -224,6 +234,10 @@ class CompiledPolicy:
 
     def spectrum(self, state: State) -> Spectrum | None:
         """What the evidence says of the rank; None where the player is told it, or does not ask."""
+        return None
+
+    def exact(self, state: State) -> bool | None:
+        """Whether the core set is proved to be the best subset; None where none was chosen."""
         return None
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
@@ -245,8 +259,17 @@ class CompiledPolicy:
         """What is done between rounds now and then, in place."""
 
     def state_from_json(self, text: str) -> State:
-        """A state from its text."""
-        return read_state(self.problem, text)
+        """A state from its text: of this policy, this problem and this rho, or one sentence."""
+        return read_state(self.fingerprint(), self.problem, self.init(), text)
+
+    def fingerprint(self) -> Fingerprint:
+        """Whose states these are."""
+        return Fingerprint(type(self).__name__, facts_of(self.problem), self.learns_by())
+
+    def learns_by(self) -> dict[str, Any]:
+        """What the numbers of a state depend on beside the problem, as JSON has it."""
+        confidence = self.knobs.confidence
+        return {"rho": as_json(confidence.rho), "discount": confidence.discount}
 
     def _expected(self, evidence: Evidence, pending: Sequence[Query]) -> Evidence:
         """Evidence as it will be once what is pending has come in as predicted.
@@ -258,9 +281,10 @@ class CompiledPolicy:
         evidence = copy_evidence(evidence)
         for query in pending:
             checked = checked_query(self.problem, query)
-            v, guess = checked.index, dot(checked.action, evidence.centre[checked.index])
+            action = self.problem.lifted(checked.action)
+            v, guess = checked.index, dot(action, evidence.centre[checked.index])
             evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # the noise is as it was
-            absorb(evidence, self.knobs.confidence.rho, checked.action, v, guess)
+            absorb(evidence, self.knobs.confidence.rho, action, v, guess)
         return evidence
 
 
@@ -289,43 +313,34 @@ def draw_one(uniform: float, count: int) -> int:
     return min(int(uniform * count), count - 1)
 
 
-def read_state(problem: Problem, text: str) -> State:
-    """State from the text that `to_json` wrote, checked against the problem."""
-    try:
-        content = json.loads(text)
-        version = content["version"]
-        if version == STATE_VERSION:
-            fields = content["evidence"]
-            core_set = np.array(content["core_set"], dtype=np.int64)
-            evidence = Evidence(
-                **{
-                    name: np.array(fields[name], dtype=np.int64 if name in WHOLE else float)
-                    for name in Evidence._fields
-                }
-            )
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
-        came = repr(text)[:60]
-        raise InputError(f"state must be the text that to_json wrote, got {came}") from error
-    if version != STATE_VERSION:
-        raise InputError(f"state must have version {STATE_VERSION}, got {version!r}")
-    expected = no_evidence(np.ones(problem.n_vectors), problem.dim)._asdict()
-    found = {**evidence._asdict(), "core_set": core_set}
-    for name, like in {**expected, "core_set": np.ones(problem.n_vectors)}.items():
-        if found[name].shape != like.shape:
-            raise InputError(
-                f"state must have {name} of shape {like.shape} for this problem, "
-                f"got {found[name].shape}"
-            )
-        if not np.isfinite(found[name]).all():
-            raise InputError(f"state must be finite numbers, got NaN or infinity in {name}")
-    return State(evidence, core_set)
-
-
 def known_rank(problem: Problem, policy: str) -> int:
     """s, or one sentence that asks for it."""
     if problem.subspace_dim is None:
         raise InputError(f"{policy} needs the problem's subspace_dim, got None")
     return problem.subspace_dim
+
+
+def check_equal_costs(problem: Problem, policy: str) -> None:
+    """Raise where one measurement costs more than another: this policy would take no notice."""
+    if np.ptp(per_vector(problem.costs, problem.n_vectors)) > 0:
+        raise InputError(
+            f"costs must be the same for every vector, as {policy} does not weigh them "
+            f"(the Thompson players do), got {shown(problem.costs)}"
+        )
+
+
+def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
+    """Refuse an aim that a policy would not follow: never play another game than was asked for."""
+    if problem.tolerance is not None and not follows_tolerances:
+        raise InputError(
+            "this policy plays the projected reward and must be told no tolerance, got one "
+            "(the Thompson players and EpsilonGreedy play within tolerances)"
+        )
+    if problem.intercept and problem.tolerance is None:
+        raise InputError(
+            "intercept must be False for the projected reward: levels are learned within "
+            "tolerances only, got True"
+        )
 
 
 def confidence_for(
@@ -336,11 +351,13 @@ def confidence_for(
     radius: str = "logdet",
     needs_noise: bool = True,
     memory: float | None = None,
+    follows_tolerances: bool = False,
 ) -> Confidence:
     """How the sets are drawn, from knobs that are checked here; delta is for one vector.
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
+    _check_aim(problem, follows_tolerances=follows_tolerances)
     noise = problem.noise if needs_noise else problem.known_noise
     check_scale("rho", rho)
     check_probability("delta", delta)
@@ -358,6 +375,14 @@ def confidence_for(
         RADII[radius],
         1.0 if memory is None else 1.0 - 1.0 / memory,
     )
+
+
+def _menu(problem: Problem, arms: Arms) -> Menu:
+    """The arms as kernels read them, with the coordinate of the level where that is learned."""
+    if not problem.intercept:
+        return Menu(arms.columns, arms.squared)
+    columns = np.ascontiguousarray(problem.lifted(arms.columns.T).T)
+    return Menu(columns, np.einsum("jk,jk->k", columns, columns))
 
 
 def _known(value: float) -> float | None:

@@ -2,17 +2,20 @@
 
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from sidestep.core.lookup import look_up
 from sidestep.core.problem import Problem
+from sidestep.policies.directed_thompson import DirectedThompson
 from sidestep.policies.epsilon_greedy import EpsilonGreedy
 from sidestep.policies.explore_commit import ExploreThenCommit
+from sidestep.policies.information_directed import InformationDirected
 from sidestep.policies.oful import OFUL
 from sidestep.policies.protected_linucb import ProtectedLinUCB
+from sidestep.policies.protected_thompson import ProtectedThompson
 from sidestep.policies.round_robin import RoundRobinLinUCB
-from sidestep.policies.thompson import DirectedThompson, ProtectedThompson
 from sidestep.policies.uniform import Uniform
 
 POLICIES: dict[str, type] = {
@@ -22,11 +25,13 @@ POLICIES: dict[str, type] = {
     "oful": OFUL,
     "protected-thompson": ProtectedThompson,
     "directed-thompson": DirectedThompson,
+    "information-directed": InformationDirected,
     "explore-then-commit": ExploreThenCommit,
     "uniform": Uniform,
 }
 
 PRESETS = ("as_intended", "as_printed")
+RENAMED = {("directed-thompson", "price"): "kappa"}  # knobs that once had another name
 
 
 def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = None) -> Any:
@@ -35,7 +40,7 @@ def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = N
     The knob `preset` picks a named constructor: {"preset": "as_intended", "rho": 1.0}.
     """
     policy = look_up("policy", name, POLICIES)
-    given = dict(knobs or {})
+    given = {_current(name, knob): value for knob, value in (knobs or {}).items()}
     maker = policy
     preset = given.pop("preset", None)
     if preset is not None:
@@ -45,6 +50,17 @@ def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = N
     for knob in given:
         look_up(f"knob of {name}", knob, known)
     return maker(problem, **given)
+
+
+def _current(policy: str, knob: str) -> str:
+    """The name that a knob has today; one that it had before is read with a warning."""
+    renamed = RENAMED.get((policy, knob))
+    if renamed is None:
+        return knob
+    warnings.warn(
+        f"knob {knob!r} of {policy} is now called {renamed!r}", FutureWarning, stacklevel=3
+    )
+    return renamed
 
 
 def knobs_of(policy: type) -> dict[str, Any]:

@@ -2,12 +2,10 @@
 
 from typing import NamedTuple
 
-import numpy as np
-from scipy.special import stdtrit
-
 from sidestep.core.arrays import FloatArray
-from sidestep.policies.base import CompiledPolicy, State
-from sidestep.policies.recommend import WIDER, _belief
+from sidestep.policies.base import CompiledPolicy
+from sidestep.policies.belief import belief_of, outcome_effects, quantile
+from sidestep.policies.state import State
 
 
 class Effects(NamedTuple):
@@ -21,8 +19,6 @@ def effects_of(
     policy: CompiledPolicy, state: State, vectors: FloatArray, level: float = 0.95
 ) -> Effects:
     """Effects of the rows of `vectors` (K, d)."""
-    posterior, freedom = _belief(policy, state)
-    quantile = WIDER * float(stdtrit(freedom, 0.5 + level / 2))
-    forms = np.einsum("kj,vji,ki->vk", vectors, posterior.inverse, vectors)
-    spread = posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0))
-    return Effects(posterior.mean @ vectors.T, quantile * spread)
+    belief = belief_of(policy, state)
+    found = outcome_effects(belief, vectors)
+    return Effects(found.estimate, quantile(belief, level) * found.spread)

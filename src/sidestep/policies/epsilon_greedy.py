@@ -1,24 +1,27 @@
 """Epsilon-greedy (Alg. "epsilon greedy"): the paper's simplest baseline."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.arrays import IntArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_choice, check_positive
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import PRECISION, Forms, Menu, arm_of, winner
 from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.kernels import kernel
+from sidestep.core.places import best_in
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body, farthest
+from sidestep.core.tolerances import Limits
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
     State,
+    check_equal_costs,
     confidence_for,
     draw_one,
     known_rank,
@@ -37,15 +40,26 @@ class EpsilonGreedyKnobs(NamedTuple):
     protected_only: bool
 
 
+class EpsilonGreedyWithinKnobs(NamedTuple):
+    """The same within tolerances: no rank, and nothing to be locked in by."""
+
+    metric: int
+    confidence: Confidence
+    limits: Limits
+    epsilon: float
+    protected_only: bool
+    has_levels: bool
+
+
 @kernel
-def _explores(knobs: EpsilonGreedyKnobs, evidence: Evidence, draws: Draws) -> bool:
+def _explores(knobs: Any, evidence: Evidence, draws: Draws) -> bool:
     """Whether this is a round of chance: probability min(1, epsilon / sqrt(t)) (E5)."""
     t = total(evidence.counts, 0) + 1
     return draws.uniforms[0] < knobs.epsilon / np.sqrt(t)
 
 
 @kernel
-def _explored_index(knobs: EpsilonGreedyKnobs, evidence: Evidence, draws: Draws) -> int:
+def _explored_index(knobs: Any, evidence: Evidence, draws: Draws) -> int:
     L = evidence.counts.size - 1
     if knobs.protected_only and L > 0:
         return 1 + draw_one(draws.uniforms[2], L)
@@ -85,7 +99,49 @@ def _on_ball(
     return ChoiceOnBall(action, TARGET, PLAY, dot(action, best), np.nan)
 
 
+@kernel
+def _effects(knobs: EpsilonGreedyWithinKnobs, evidence: Evidence) -> FloatArray:
+    """The estimates without their levels, which no aim sees; (L+1, d)."""
+    d = evidence.centre.shape[1] - (1 if knobs.has_levels else 0)
+    return evidence.centre[:, :d].copy()
+
+
+@kernel
+def _within_on_arms(
+    knobs: EpsilonGreedyWithinKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    """Any vector is measured in every round: the paper's target alone would never show a side effect."""
+    if _explores(knobs, evidence, draws):
+        arm = draw_one(draws.uniforms[1], menu.squared.size)
+        return Choice(arm, _explored_index(knobs, evidence, draws), EXPLORE, np.nan)
+    best = best_in(menu, knobs.limits, _effects(knobs, evidence))
+    return Choice(best.arm, draw_one(draws.uniforms[2], evidence.counts.size), PLAY, best.value)
+
+
+@kernel
+def _within_on_ball(
+    knobs: EpsilonGreedyWithinKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    body: Body,
+    draws: Draws,
+) -> ChoiceOnBall:
+    if _explores(knobs, evidence, draws):
+        chance = farthest(body, draws.normals)
+        index = _explored_index(knobs, evidence, draws)
+        return ChoiceOnBall(chance, index, EXPLORE, np.nan, np.nan)
+    best = best_in(body, knobs.limits, _effects(knobs, evidence))
+    index = draw_one(draws.uniforms[2], evidence.counts.size)
+    return ChoiceOnBall(best.action, index, PLAY, best.value, np.nan)
+
+
 register(EpsilonGreedyKnobs, _on_arms, _on_ball)
+register(EpsilonGreedyWithinKnobs, _within_on_arms, _within_on_ball)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +151,8 @@ class EpsilonGreedy(CompiledPolicy):
     Deviations from the paper: the text's epsilon / sqrt(t) and not the pseudocode's constant; by
     default exploration measures any vector, target included (the paper: a protected one, which
     `explore_index="protected"` gives), since otherwise the target is seen along exploited arms only.
-    `lock_in` and `patience` set the lock-in monitor, as in ProtectedLinUCB.
+    `lock_in` and `patience` set the lock-in monitor, as in ProtectedLinUCB. Where tolerances are told it
+    plays within them: no rank is needed, and every round measures a vector drawn evenly.
     """
 
     problem: Problem
@@ -104,23 +161,37 @@ class EpsilonGreedy(CompiledPolicy):
     explore_index: str = "all"
     lock_in: str = "warn"
     patience: int = 50
-    knobs: EpsilonGreedyKnobs = field(init=False, repr=False, compare=False)
+    knobs: EpsilonGreedyKnobs | EpsilonGreedyWithinKnobs = field(
+        init=False, repr=False, compare=False
+    )
 
     plays_solids = True
     draws_arms = True
 
     def __post_init__(self) -> None:
+        check_equal_costs(self.problem, "EpsilonGreedy")
         check_positive("epsilon", self.epsilon)
         check_choice("explore_index", self.explore_index, ("all", "protected"))
-        rank = known_rank(self.problem, "EpsilonGreedy")
-        confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)
-        protected_only = self.explore_index == "protected"
+        confidence = confidence_for(
+            self.problem, rho=self.rho, delta=0.5, needs_noise=False, follows_tolerances=True
+        )
+        coin = (float(self.epsilon), self.explore_index == "protected")
         monitor_for(self.lock_in, self.patience)
-        knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, float(self.epsilon), protected_only)
+        limits = self.problem.limits
+        knobs: EpsilonGreedyKnobs | EpsilonGreedyWithinKnobs
+        if limits is not None:
+            knobs = EpsilonGreedyWithinKnobs(
+                PRECISION, confidence, limits, *coin, self.problem.intercept
+            )
+        else:
+            rank = known_rank(self.problem, "EpsilonGreedy")
+            knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, *coin)
         object.__setattr__(self, "knobs", knobs)
 
     def watch(self, state: State) -> Watch | None:
-        """The lock-in monitor."""
+        """The lock-in monitor; within tolerances there is none."""
+        if isinstance(self.knobs, EpsilonGreedyWithinKnobs):
+            return None
         monitor = monitor_for(self.lock_in, self.patience)
         return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.rank)
 

@@ -18,6 +18,7 @@ from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
+    check_equal_costs,
     confidence_for,
     draw_one,
     known_rank,
@@ -80,6 +81,7 @@ class ExploreThenCommit(CompiledPolicy):
     draws_arms = True
 
     def __post_init__(self) -> None:
+        check_equal_costs(self.problem, "ExploreThenCommit")
         check_integer("rounds", self.rounds, low=1)
         rank = known_rank(self.problem, "ExploreThenCommit")
         confidence = confidence_for(self.problem, rho=self.rho, delta=0.5, needs_noise=False)

@@ -10,7 +10,6 @@ import numpy as np
 
 from sidestep.core.arrays import IntArray
 from sidestep.core.checks import check_choice, check_integer
-from sidestep.core.compiled import step
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
@@ -47,6 +46,6 @@ class Watch(NamedTuple):
         if not same.size:
             return np.zeros(3, np.int64)
         known = (self.monitor, self.confidence, self.evidence, menu, self.rank)
-        locked, arm, vector = step(locked_in)(*known, int(same[0]))
+        locked, arm, vector = locked_in(*known, int(same[0]))
         word = EXPLORES if self.monitor.explores else WARNS
         return np.array([word if locked else SILENT, arm, vector], dtype=np.int64)

@@ -20,6 +20,7 @@ from sidestep.core.solids import Body
 from sidestep.policies.base import (
     PLAY,
     CompiledPolicy,
+    check_equal_costs,
     confidence_for,
     random_direction,
 )
@@ -71,6 +72,7 @@ class OFUL(CompiledPolicy):
     knobs: OFULKnobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_equal_costs(self.problem, "OFUL")
         confidence = confidence_for(
             self.problem, rho=self.rho, delta=self.delta, radius=self.radius
         )

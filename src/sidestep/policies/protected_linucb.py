@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,13 @@ from sidestep.policies.base import (
     FOREVER,
     PLAY,
     CompiledPolicy,
-    State,
+    check_equal_costs,
     confidence_for,
     random_direction,
 )
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.monitoring import Watch, monitor_for
+from sidestep.policies.state import State
 
 TOLERANCE = 1e-2  # relative gap at which the search for the ball's optimistic action is content
 
@@ -143,6 +144,9 @@ class ProtectedLinUCB(CompiledPolicy):
     repairs the slips; `as_printed` is to the letter. The regret bound (Theorem 5.2) is for the ball.
     Over finitely many fixed arms optimism may lock in (Example 5.1): nothing is proved there.
 
+    surrogate "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
+              (ours: exact as the sets shrink; not where an arm is long and bad and shows what the others
+              do not: it may play that arm for ever, whose value does not fall with what is learned there)
     coreset   "certified" (a guarantee at every noise level, algorithm of ours), "printed", or without
               a phase: "adaptive" (best subset of every round; no proof), "all" (ball only: every
               vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed) and
@@ -175,6 +179,7 @@ class ProtectedLinUCB(CompiledPolicy):
     knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_equal_costs(self.problem, "ProtectedLinUCB")
         check_probability("delta", self.delta)
         check_probability("gamma", self.gamma)
         check_choice("surrogate", self.surrogate, tuple(SURROGATES))
@@ -196,6 +201,11 @@ class ProtectedLinUCB(CompiledPolicy):
         monitor_for(self.lock_in, self.patience)
         object.__setattr__(self, "rule", self._rule())
         object.__setattr__(self, "knobs", knobs)
+        if self.design == "basis" and self._has_phase() and self.problem.action_bound < 1:
+            raise InputError(
+                "design='basis' plays e_1..e_d, so that action_bound must be at least 1, got "
+                f"{self.problem.action_bound:g}: scale the actions, or take design='arms'"
+            )
 
     @classmethod
     def as_intended(
@@ -245,24 +255,28 @@ class ProtectedLinUCB(CompiledPolicy):
     def init(self) -> State:
         """State before the first round; where L = s the core set is known without one (A12)."""
         state = CompiledPolicy.init(self)
-        forced = self.problem.n_protected == self.problem.subspace_dim and not self.literal
-        phase = self.coreset in ("printed", "certified") and self.problem.n_protected > 0
-        if phase and not forced:
+        if self._has_phase():
             state.core_set[:] = 0
         return state
 
     def watch(self, state: State) -> Watch | None:
         """The lock-in monitor."""
         size = self.knobs.adaptive
-        rank = int(state.core_set.sum()) - 1 if size is None else size
+        rank = int(np.count_nonzero(state.core_set)) - 1 if size is None else size
         monitor = monitor_for(self.lock_in, self.patience)
         return Watch(monitor, self.knobs.confidence, state.evidence, rank)
+
+    def _has_phase(self) -> bool:
+        """Whether there is a CORE-SET phase at the start."""
+        forced = self.problem.n_protected == self.problem.subspace_dim and not self.literal
+        wanted = self.coreset in ("printed", "certified") and self.problem.n_protected > 0
+        return wanted and not forced
 
     def rounds_until_review(self, state: State) -> int:
         """CORE-SET is tested at the end of every sweep of d L rounds."""
         if self._is_lazy(state):
             return coreset.next_check(state.round) - state.round
-        if state.core_set[0] == 1:
+        if state.core_set[0] != 0:
             return FOREVER
         left = max(self.max_core_set_rounds - state.round, 1)
         return min(self._sweep() - state.round % self._sweep(), left)
@@ -270,6 +284,20 @@ class ProtectedLinUCB(CompiledPolicy):
     def _is_lazy(self, state: State) -> bool:
         """Whether every vector is a constraint for now, and a core set would be welcome."""
         return self.coreset == "lazy" and bool(state.core_set.all())
+
+    def exact(self, state: State) -> bool | None:
+        """Whether the core set is proved to be the best subset; None where none was chosen."""
+        chosen = self.coreset in ("printed", "certified", "lazy") and state.core_set[0] != 0
+        return (
+            bool(state.core_set[0] == coreset.PROVED)
+            if chosen and not self._is_lazy(state)
+            else None
+        )
+
+    def learns_by(self) -> dict[str, Any]:
+        """Beside rho: how CORE-SET is played and what is kept of it."""
+        knobs = ("coreset", "design", "literal", "reset")
+        return {**CompiledPolicy.learns_by(self), **{knob: getattr(self, knob) for knob in knobs}}
 
     def _sweep(self) -> int:
         return self.problem.dim * self.problem.n_protected
@@ -280,15 +308,15 @@ class ProtectedLinUCB(CompiledPolicy):
             sets = ellipsoids(
                 self.knobs.confidence, state.evidence, np.arange(self.problem.n_vectors)
             )
-            rows = coreset.certified_rows(self.rule, sets)
-            if rows is not None:
-                state.core_set[1:] = 0
-                state.core_set[1 + rows] = 1
+            found = coreset.certified_subset(self.rule, sets)
+            if found is not None:
+                state.core_set[:] = 0
+                coreset.switch_on(state.core_set, found.rows, found.exact)
             return
         if state.round % self._sweep():
             return  # the cap, where `check` gives up
         end_core_set(self.rule, state.evidence, state.core_set)
-        if state.core_set[0] == 1 and self.reset:
+        if state.core_set[0] != 0 and self.reset:
             clear(state.evidence, self.knobs.confidence.rho)
 
     def check(self, state: State, actions: Actions) -> None:
@@ -301,7 +329,7 @@ class ProtectedLinUCB(CompiledPolicy):
                     f"coreset={self.coreset!r} needs fewer protected vectors than dimensions, got "
                     f"{self.problem.n_protected} in dimension {self.problem.dim}"
                 )
-        if state.core_set[0] == 1:
+        if state.core_set[0] != 0:
             return
         if state.round >= self.max_core_set_rounds:
             raise CoreSetError(self._why_it_does_not_end(state))

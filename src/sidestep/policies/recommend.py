@@ -1,59 +1,55 @@
 """What a policy would now stand by: an action, its reward and effects with intervals, and its rivals.
 
-Intervals are those of the posterior (core/posterior.py), with the prior N(0, M^2/d) whatever rho the
-policy plays with. An effect <a, theta_v> is Gaussian. The reward is not linear in the
-vectors: its spread is the larger of the first-order one (core/sensitivity.py) and that of draws, which
-is what counts near the start, and no reward leaves +-|a| M. The actions were chosen by looking at the
-data, which such intervals do not know of: as they are they cover 91 to 96 times in 100 instead of 95, so
-they are drawn a tenth wider. Coverage is measured, not proved (docs/theory.md).
+An effect <a, theta_v> is Gaussian under the posterior (policies/belief.py). What an action is worth is
+not linear in the vectors, so it is judged by draws (policies/draws.py): the action with the largest mean
+over draws is named, and where the rank of the protected vectors is not told every draw has one of its
+own, by its odds. No projected reward leaves +-|a| M. Coverage is measured, not proved (docs/theory.md).
 
-Protection is in the reward. The best of finitely many arms may well move a protected outcome: that is why
-every effect is shown beside the reward.
+The best of finitely many arms may well move a protected outcome: that is why every effect is shown beside
+the reward. With tolerances only what is within all of them with the level asked for is recommended;
+where there is nothing of the kind, the leading contender is named and `assured` is False.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import stdtrit
+from numpy.typing import NDArray
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_probability
-from sidestep.core.kernels import kernel
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    draw,
-    noise_levels,
-    posterior_from_sums,
-    row_weights,
-    variance,
-)
+from sidestep.core.aims import within
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.problem import Query, checked_query
-from sidestep.core.rank import Spectrum, consistent_rank
-from sidestep.core.sensitivity import Frame, gradient, pooled_frame
-from sidestep.core.solids import farthest
-from sidestep.errors import InputError
+from sidestep.core.programs import best_within
+from sidestep.core.rank import Spectrum
+from sidestep.core.solids import Solid, farthest
+from sidestep.core.tolerances import Limits
 from sidestep.policies.base import CompiledPolicy, State
-
-DRAWS = 1000
-WIDER = (
-    1.1  # intervals are drawn a tenth wider than the belief: actions were chosen by looking at it
+from sidestep.policies.belief import (
+    Belief,
+    Interval,
+    checked_belief,
+    odds_of,
+    outcome_effects,
+    quantile,
+    within_odds,
 )
+from sidestep.policies.draws import CHAINS, KEPT, Sample, draw_of_ranks, draw_vectors
+
+__all__ = ["Interval", "Loss", "Recommendation", "Rival", "intervals", "recommend"]
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+WIDER_VALUES = 1.2  # intervals of values: the odds of a rank are themselves estimated
 NEAR = (
     0.95  # on a solid no action is best for sure: one is counted good with this share of the best
 )
 CONTENDS = 0.01  # an arm that is best in fewer draws is no rival
 RIVALS = 5
-
-
-class Interval(NamedTuple):
-    """An estimate, and where the truth lies with the level asked for."""
-
-    estimate: float
-    low: float
-    high: float
+CHUNK = 1 << 21  # numbers held at once while draws are compared
+TIE = 1e-12  # of M A: values closer than this are equal
+WITHIN, BEYOND, OPEN = "within", "beyond", "not settled"
+SHORTLIST = 24  # draws whose best action on a solid is looked at within tolerances
 
 
 class Rival(NamedTuple):
@@ -61,7 +57,14 @@ class Rival(NamedTuple):
 
     arm: int
     probability: float
-    ahead: Interval  # reward of the recommended arm over this one's
+    ahead: Interval  # value of the recommended arm over this one's
+
+
+class Loss(NamedTuple):
+    """What stopping now gives up: largest value less the recommended one's, over draws."""
+
+    mean: float
+    high: float  # it is no more than this with the level asked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,25 +73,41 @@ class Recommendation:
 
     action: FloatArray  # (d,)
     arm: int | None  # row among the arms; None on a solid
-    reward: Interval
+    reward: Interval  # what it is worth: projected, or within tolerances
     effects: tuple[Interval, ...]  # <a, theta_v>: the target, then every protected outcome
     probability: float  # that it is the best arm; on a solid: that it has 95% of the best reward
     rivals: tuple[Rival, ...]  # arms that are still contending, likeliest first
     spectrum: Spectrum | None  # evidence on the rank, where the player is not told it
+    loss: Loss  # what stopping now gives up
+    verdicts: tuple[str, ...]  # of every protected outcome; empty without tolerances
+    assured: bool | None  # within every tolerance at the level; None without tolerances
 
     @property
     def settled(self) -> bool:
-        """Whether nothing contends any more."""
-        return not self.rivals and self.probability >= 1 - CONTENDS
+        """Whether nothing contends any more, and no direction is undecided."""
+        undecided = self.spectrum is not None and self.spectrum.undecided > 0
+        return not self.rivals and self.probability >= 1 - CONTENDS and not undecided
 
 
 class _Outlook(NamedTuple):
     """The belief, seen from one state."""
 
-    posterior: Posterior
-    view: Frame  # at the estimates
-    rests: FloatArray  # theta_perp in every draw; (DRAWS, d)
-    quantile: float
+    belief: Belief
+    sample: Sample
+    limits: Limits | None
+    norm_bound: float
+    level: float
+
+
+class _Found(NamedTuple):
+    """The action that is stood by, and what the draws say of it."""
+
+    action: FloatArray  # (d,)
+    arm: int | None
+    best: FloatArray  # the largest value in every draw; (n,)
+    probability: float
+    rivals: tuple[Rival, ...] = ()
+    assured: bool | None = None
 
 
 def recommend(
@@ -97,122 +116,150 @@ def recommend(
     """The action that the evidence stands by, and how firmly. The same state gives the same answer."""
     outlook = _outlook(policy, state, level)
     actions = policy.admitted(actions)
-    rest, rests = outlook.view.rest, outlook.rests
-    if isinstance(actions, Arms):
-        row = int(np.argmax(actions.vectors @ rest))
-        action, arm = actions.vectors[row], actions.row(row)
-        wins = _wins(actions.vectors @ rests.T)
-        same = (actions.vectors == action).all(axis=1)
-        likely = float(wins[same].sum())
-        rivals = _rivals(outlook, actions, action, np.where(same, 0.0, wins))
-    else:
-        arm, rivals = None, ()
-        body = actions.body
-        action = farthest(body, rest if rest.any() else np.ones(actions.dim))
-        best = np.array([farthest(body, drawn) @ drawn for drawn in rests])
-        likely = float((rests @ action >= NEAR * best).mean())
-    reward, effects = _intervals(outlook, policy, np.array(action))
-    seen = policy.spectrum(state)
-    return Recommendation(action, arm, reward, effects, likely, rivals, seen)
+    found = (
+        _among_arms(outlook, actions) if isinstance(actions, Arms) else _on_solid(outlook, actions)
+    )
+    worth, effects = _intervals(outlook, found.action)
+    given_up = np.maximum(found.best - _values(outlook, found.action[None])[:, 0], 0.0)
+    return Recommendation(
+        *(found.action, found.arm, worth, effects, found.probability, found.rivals),
+        spectrum=policy.spectrum(state),
+        loss=Loss(float(given_up.mean()), float(np.quantile(given_up, level))),
+        verdicts=_verdicts(outlook.limits, effects),
+        assured=found.assured,
+    )
 
 
 def intervals(
     policy: CompiledPolicy, state: State, action: FloatArray, level: float = 0.95
 ) -> tuple[Interval, tuple[Interval, ...]]:
-    """Reward of any action, and its effect on every outcome (target first), with intervals."""
+    """What any action is worth, and its effect on every outcome (target first), with intervals."""
     outlook = _outlook(policy, state, level)
-    return _intervals(outlook, policy, checked_query(policy.problem, Query(action, 0)).action)
+    return _intervals(outlook, checked_query(policy.problem, Query(action, 0)).action)
 
 
-def _outlook(policy: Any, state: State, level: float) -> _Outlook:
-    check_probability("level", level)
-    if not isinstance(policy, CompiledPolicy):
-        raise InputError(f"recommend needs a policy of this package, got {type(policy).__name__}")
-    posterior, freedom = _belief(policy, state)
-    rank = _rank(policy, state, posterior)
-    weights = row_weights(posterior)
-    normals = np.random.default_rng(0).standard_normal(DRAWS * posterior.mean.size)
-    rests = drawn_rests(posterior, weights, rank, normals, DRAWS)
-    quantile = WIDER * float(stdtrit(freedom, 0.5 + level / 2))
-    return _Outlook(posterior, pooled_frame(posterior.mean, weights, rank), rests, quantile)
+def _outlook(policy: CompiledPolicy, state: State, level: float) -> _Outlook:
+    belief = checked_belief(policy, state, level)
+    problem, rng = policy.problem, np.random.default_rng(0)
+    if problem.limits is None:
+        odds = odds_of(problem, belief)
+        sample = draw_of_ranks(belief, odds, problem.norm_bound, rng)
+    else:
+        vectors = draw_vectors(belief.posterior, rng, CHAINS * KEPT)
+        sample = Sample(vectors, vectors[:, 0])
+    return _Outlook(belief, sample, problem.limits, problem.norm_bound, level)
 
 
-def _belief(policy: CompiledPolicy, state: State) -> tuple[Posterior, float]:
-    """The belief under the honest prior, and the degrees of freedom of its noise."""
-    problem, evidence = policy.problem, state.evidence
-    largest = problem.norm_bound * problem.action_bound
-    prior = problem.norm_bound**2 / problem.dim
-    noise = np.maximum(problem.known_noise, 1e-6 * largest)
-    if not np.isnan(noise).any():
-        return posterior_from_sums(evidence, noise, prior), np.inf
-    unknown = Prior(policy.knobs.confidence.rho, noise, prior, largest)
-    freedom = max(float(evidence.weight.sum()) - problem.dim * problem.n_vectors, 1.0)
-    return posterior_from_sums(evidence, noise_levels(unknown, evidence), prior), freedom
+def _values(outlook: _Outlook, actions: FloatArray) -> FloatArray:
+    """What every action (K, d) is worth in every draw; (n, K)."""
+    if outlook.limits is None:
+        return np.asarray(outlook.sample.rests @ actions.T)
+    return within(outlook.sample.vectors, actions, outlook.limits)
 
 
-def _rank(policy: CompiledPolicy, state: State, posterior: Posterior) -> int:
-    """S where it is told; else as many directions as the evidence does not contradict."""
-    if policy.problem.subspace_dim is not None:
-        return policy.problem.subspace_dim
-    return consistent_rank(posterior, delta=0.05)
+def _among_arms(outlook: _Outlook, arms: Arms) -> _Found:
+    vectors = np.asarray(arms.vectors)
+    mean, best, winner = _contest(outlook, vectors)
+    row, assured = int(np.argmax(mean)), None
+    if outlook.limits is not None:
+        kept = _assured(outlook, vectors)
+        assured = bool(kept.any())
+        row = int(np.argmax(np.where(kept, mean, -np.inf))) if assured else row
+    action = np.array(vectors[row])
+    won = _values(outlook, action[None])[:, 0] >= best - TIE * outlook.norm_bound * arms.longest
+    wins = np.bincount(winner[~won], minlength=len(arms)) / len(won)
+    rivals = _rivals(outlook, arms, action, wins)
+    return _Found(action, arms.row(row), best, float(won.mean()), rivals, assured)
 
 
-@kernel
-def drawn_rests(
-    posterior: Posterior, weights: FloatArray, rank: int, normals: FloatArray, times: int
-) -> FloatArray:
-    """theta_perp of so many draws; (times, d)."""
-    drawn = draw(posterior, normals, times)
-    rests = np.empty((times, drawn.shape[2]))
-    for time in range(times):
-        view = pooled_frame(drawn[time], weights, rank)
-        for j in range(rests.shape[1]):
-            rests[time, j] = view.rest[j]
-    return rests
+def _contest(outlook: _Outlook, vectors: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Mean value of every arm (K,), and of every draw the best value and its arm (n,), (n,)."""
+    sample, n = outlook.sample, len(outlook.sample.rests)
+    total, best, winner = np.zeros(len(vectors)), np.empty(n), np.empty(n, dtype=np.int64)
+    size = max(CHUNK // (len(vectors) * sample.vectors.shape[1]), 1)
+    for start in range(0, n, size):
+        part = slice(start, start + size)
+        few = Sample(sample.vectors[part], sample.rests[part])
+        values = _values(outlook._replace(sample=few), vectors)
+        total += values.sum(axis=0)
+        winner[part] = values.argmax(axis=1)
+        best[part] = values.max(axis=1)
+    return total / n, best, winner
 
 
-def _wins(rewards: FloatArray) -> FloatArray:
-    """Share of the draws in which every arm is the best; of equal arms the lowest; (K,)."""
-    best = rewards.argmax(axis=0)
-    return np.bincount(best, minlength=len(rewards)) / rewards.shape[1]
+def _on_solid(outlook: _Outlook, solid: Solid) -> _Found:
+    if outlook.limits is not None:
+        found = _among_arms(outlook, _shortlist(outlook, outlook.limits, solid))
+        return found._replace(arm=None, rivals=())
+    rests, body = outlook.sample.rests, solid.body
+    mean = rests.mean(axis=0)
+    action = farthest(body, mean if mean.any() else np.ones(solid.dim))
+    best = np.array([farthest(body, rest) @ rest if rest.any() else 0.0 for rest in rests])
+    return _Found(action, None, best, float((rests @ action >= NEAR * best).mean()))
+
+
+def _shortlist(outlook: _Outlook, limits: Limits, solid: Solid) -> Arms:
+    """Actions of a solid worth a look within tolerances: the best of the mean and of some draws.
+
+    Each is there in full and shortened towards zero, where the solid has room for that: what is not
+    certain to be within its tolerances may be so at half the size.
+    """
+    vectors = outlook.sample.vectors
+    some = [vectors.mean(axis=0), *vectors[:: max(len(vectors) // SHORTLIST, 1)]]
+    best = [best_within(solid.body, limits, np.ascontiguousarray(each))[0] for each in some]
+    shorter = [share * action for action in best for share in (1.0, 0.75, 0.5, 0.25, 0.0)]
+    return Arms(np.array([action for action in shorter if solid.contains(action)])).distinct()
+
+
+def _assured(outlook: _Outlook, vectors: FloatArray) -> BoolArray:
+    """Which arms are within every tolerance at the level: each outcome alone, and all jointly."""
+    limits, belief = outlook.limits, outlook.belief
+    assert limits is not None
+    effects = outcome_effects(belief, vectors)
+    half = quantile(belief, outlook.level) * effects.spread[1:]
+    inside = effects.estimate[1:] + half <= limits.high[:, None]
+    inside &= effects.estimate[1:] - half >= limits.low[:, None]
+    return np.asarray(inside.all(axis=0)) & (within_odds(belief, limits, effects) >= outlook.level)
+
+
+def _verdicts(limits: Limits | None, effects: tuple[Interval, ...]) -> tuple[str, ...]:
+    """Of every protected outcome: the whole interval inside, the whole interval outside, or neither."""
+    if limits is None:
+        return ()
+    said = []
+    for effect, low, high in zip(effects[1:], limits.low, limits.high, strict=True):
+        inside = low <= effect.low and effect.high <= high
+        outside = effect.high < low or high < effect.low
+        said.append(WITHIN if inside else BEYOND if outside else OPEN)
+    return tuple(said)
 
 
 def _rivals(
     outlook: _Outlook, arms: Arms, action: FloatArray, wins: FloatArray
 ) -> tuple[Rival, ...]:
-    order = np.argsort(-wins, kind="stable")[:RIVALS]
+    order = [int(k) for k in np.argsort(-wins, kind="stable")[:RIVALS] if wins[k] >= CONTENDS]
+    mine = _values(outlook, action[None])
+    leads = mine - _values(outlook, np.asarray(arms.vectors[order]).reshape(-1, arms.dim))
     return tuple(
-        Rival(arms.row(int(k)), float(wins[k]), _ahead(outlook, action, arms.vectors[k]))
-        for k in order
-        if wins[k] >= CONTENDS
+        Rival(arms.row(k), float(wins[k]), _spread_of(outlook, leads[:, j]))
+        for j, k in enumerate(order)
     )
 
 
-def _ahead(outlook: _Outlook, action: FloatArray, other: FloatArray) -> Interval:
-    """Reward of one action over another's."""
-    slopes = gradient(outlook.view, np.array(action)) - gradient(outlook.view, np.array(other))
-    return _reward(outlook, action - other, slopes)
+def _intervals(outlook: _Outlook, action: FloatArray) -> tuple[Interval, tuple[Interval, ...]]:
+    worth = _spread_of(outlook, _values(outlook, action[None])[:, 0])
+    if outlook.limits is None:
+        limit = float(np.linalg.norm(action)) * outlook.norm_bound
+        worth = Interval(*(float(np.clip(end, -limit, limit)) for end in worth))
+    effects = outcome_effects(outlook.belief, action[None])
+    half = quantile(outlook.belief, outlook.level) * effects.spread[:, 0]
+    return worth, tuple(map(_around, effects.estimate[:, 0], half))
 
 
-def _intervals(
-    outlook: _Outlook, policy: CompiledPolicy, action: FloatArray
-) -> tuple[Interval, tuple[Interval, ...]]:
-    reward = _reward(outlook, action, gradient(outlook.view, action))
-    limit = float(np.linalg.norm(action)) * policy.problem.norm_bound
-    posterior = outlook.posterior
-    effects = []
-    for v in range(len(posterior.noise)):
-        spread = posterior.noise[v] * np.sqrt(action @ posterior.inverse[v] @ action)
-        effects.append(_around(float(action @ posterior.mean[v]), outlook.quantile * spread))
-    clipped = (float(np.clip(end, -limit, limit)) for end in reward)
-    return Interval(*clipped), tuple(effects)
-
-
-def _reward(outlook: _Outlook, action: FloatArray, slopes: FloatArray) -> Interval:
-    first_order = np.sqrt(variance(outlook.posterior, slopes))
-    drawn = float((outlook.rests @ action).std())
-    estimate = float(outlook.view.rest @ action)
-    return _around(estimate, outlook.quantile * max(first_order, drawn))
+def _spread_of(outlook: _Outlook, values: FloatArray) -> Interval:
+    """The mean of values over draws, and as many deviations to either side as the level asks for."""
+    reach = WIDER_VALUES * quantile(outlook.belief, outlook.level)
+    return _around(values.mean(), reach * values.std())
 
 
 def _around(estimate: float, half: float) -> Interval:

@@ -27,6 +27,7 @@ from sidestep.policies.base import (
     PLAY,
     CompiledPolicy,
     State,
+    check_equal_costs,
     confidence_for,
     known_rank,
     random_direction,
@@ -128,6 +129,7 @@ class RoundRobinLinUCB(CompiledPolicy):
     knobs: RoundRobinKnobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_equal_costs(self.problem, "RoundRobinLinUCB")
         check_positive("exponent", self.exponent)
         check_probability("delta", self.delta)
         check_choice("surrogate", self.surrogate, tuple(SURROGATES))

@@ -12,7 +12,13 @@ from sidestep.core.forms import PRECISION, Forms, Menu
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem
 from sidestep.core.solids import Body, farthest
-from sidestep.policies.base import EXPLORE, CompiledPolicy, confidence_for, draw_one
+from sidestep.policies.base import (
+    EXPLORE,
+    CompiledPolicy,
+    check_equal_costs,
+    confidence_for,
+    draw_one,
+)
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 
@@ -58,7 +64,10 @@ class Uniform(CompiledPolicy):
     draws_arms = True
 
     def __post_init__(self) -> None:
-        confidence = confidence_for(self.problem, rho=1.0, delta=0.5, needs_noise=False)
+        check_equal_costs(self.problem, "Uniform")
+        confidence = confidence_for(
+            self.problem, rho=1.0, delta=0.5, needs_noise=False, follows_tolerances=True
+        )
         object.__setattr__(self, "knobs", UniformKnobs(PRECISION, confidence))
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:

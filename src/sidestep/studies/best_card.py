@@ -19,6 +19,7 @@ from sidestep.studies.cards import change_text
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 from sidestep.studies.words import (
+    command,
     counted,
     digits_of,
     digits_of_loss,
@@ -58,7 +59,7 @@ def _nothing_yet(plan: Plan, name: str, best: Best) -> Card:
         "There is nothing to recommend: no results yet. A first recommendation needs about "
         f"{best.needed}."
     )
-    ask = Command(f"sidestep study ask {name}")
+    ask = Command(command("ask", name))
     return Card(
         kind="best",
         title="If you stopped today",
@@ -109,7 +110,7 @@ def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
         )
     text = effect_text(plan.target, best.effects[plan.target.name])
     if best.clean is not None and best.results >= best.needed:
-        text += f" Of it, {_towards(plan.target, best.clean)} is clean."
+        text += f" Of it, {towards_text(plan.target, best.clean)} is clean."
     lines.append(Prose(text))
     return tuple(lines)
 
@@ -139,7 +140,7 @@ def effect_text(outcome: Outcome, effect: Effect) -> str:
     return f"{name} {verb} by {size} ({low} to {high})."
 
 
-def _towards(outcome: Outcome, effect: Effect) -> str:
+def towards_text(outcome: Outcome, effect: Effect) -> str:
     """A change counted towards the goal: 16 (12 to 20)."""
     low, high = sorted((outcome.sign * effect.low, outcome.sign * effect.high))
     ends = (outcome.sign * effect.estimate, low, high)
@@ -150,19 +151,19 @@ def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
     """Enough for the goal or not, what is not settled, and whether it matters which is best."""
     content: list[Content] = []
     if best.loss is not None:
-        content.append(_enough_text(plan, best))
+        content.append(enough_text(plan, best))
     for narrowing in best.unsettled[:1]:
-        content.append(_unsettled_text(plan, best, narrowing))
-        content.append(Command(f"sidestep study ask {name} --confirm '{narrowing.outcome}'"))
+        content.append(unsettled_text(plan, best, narrowing))
+        content.append(Command(command("ask", name, "--confirm", narrowing.outcome)))
     open_names = [each for each, effect in best.effects.items() if effect.verdict == OPEN]
     if open_names and not best.unsettled:
         content.append(Prose(f"{listed(open_names)}.", lead="Not settled:"))
     if best.probability is not None and best.results >= best.needed:
-        content.append(_contest_text(plan, best))
+        content.append(contest_text(plan, best))
     return content
 
 
-def _enough_text(plan: Plan, best: Best) -> Prose:
+def enough_text(plan: Plan, best: Best) -> Prose:
     """What stopping now gives up, against what matters."""
     target, words = plan.target, plan.words
     digits = digits_of_loss(target)
@@ -180,7 +181,8 @@ def _enough_text(plan: Plan, best: Best) -> Prose:
     return Prose(f"{text}.", lead="Not yet for the goal:")
 
 
-def _unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
+def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
+    """What more results would do for an outcome that is not settled."""
     outcome = plan.outcome(narrowing.outcome)
     so_far = counted(best.counts.get(outcome.name, 0), "result")
     width = with_unit(number(narrowing.width, digits_of(outcome)), outcome.unit)
@@ -188,14 +190,16 @@ def _unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
     return Prose(text, lead=f"Not for {outcome.name}:")
 
 
-def _contest_text(plan: Plan, best: Best) -> Prose:
-    """Which is best: settled, open, or open and hardly of consequence."""
+def contest_text(plan: Plan, best: Best, *, shares: bool = True) -> Prose:
+    """Which is best: settled, open, or open and hardly of consequence; `shares`: who contends."""
     words = plan.words
     if best.probability is not None and best.probability >= CLOSE:
         return Prose(f"It is the best {words.candidate} with {percent(best.probability)}.")
-    shares = ", ".join(_share_text(contender) for contender in best.contenders)
     hardly = ", and hardly matters" if best.enough else ""
-    return Prose(f"Which {words.candidate} is best is open{hardly}: {shares}.")
+    if not shares:
+        return Prose(f"is open{hardly}.", lead=f"Which {words.candidate} is best")
+    named = ", ".join(_share_text(contender) for contender in best.contenders)
+    return Prose(f"Which {words.candidate} is best is open{hardly}: {named}.")
 
 
 def _share_text(contender: Contender) -> str:

@@ -1,6 +1,6 @@
 """What is said when a question is put and when a result is recorded, from the record alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sidestep.studies.book import Question
@@ -12,6 +12,7 @@ from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.recording import Written
 from sidestep.studies.request import CONFIRM
 from sidestep.studies.words import (
+    command,
     counted,
     digits_of,
     digits_of_loss,
@@ -38,10 +39,13 @@ def ask_card(plan: Plan, name: str, question: Question) -> Card:
     if why := why_text(plan, body):
         sections.append(Section("Why", (Prose(why),), spaced=True))
     if body.get("expected"):
-        expected = tuple(Prose(_expect_text(plan, each, body)) for each in body["expected"])
+        expected = tuple(
+            Prose(f"{each} {expect_text(plan.outcome(each), ends)}")
+            for each, ends in body["expected"].items()
+        )
         sections.append(Section("Expect", expected))
     sections.append(Section("May move", (effects_table(plan, body["effects"]),)))
-    sections.append(Section("", (Prose(_fence(plan)),)))
+    sections.append(Section("", (Prose(fence_text(plan)),)))
     sections.append(Section("Then", (_then(plan, name, question),)))
     return Card(
         kind="ask",
@@ -84,11 +88,12 @@ def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
             "Nothing is known yet. The first questions look in every direction; expect side "
             "effects both ways."
         )
-    sentences = [_reason(plan, body), _price_text(plan, body)]
+    sentences = [reason_text(plan, body), price_text(plan, body)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _reason(plan: Plan, body: Mapping[str, Any]) -> str:
+def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> str:
+    """What contends and what would tell it apart; `beside`: what the other outcomes would remove."""
     words, measured = plan.words, body["measure"][0]
     shares, rival = body.get("shares") or {}, body.get("rival")
     if body["purpose"] == CONFIRM:
@@ -101,26 +106,27 @@ def _reason(plan: Plan, body: Mapping[str, Any]) -> str:
             f"This {words.candidate} is not expected to be the best. Neither of the two that contend can "
             "show what separates them; this one can."
         )
-        return text + _doubt_text(" It should remove about", shares, measured, ".")
+        doubt = _doubt_text(" It should remove about", shares, measured, beside)
+        return f"{text}{doubt}." if doubt else text
     if rival is None:
         return f"What is known least for the decision is {measured}." if shares else ""
     return (
         f"Two {words.candidates} contend: this one and {_named(plan, rival)}. What tells them "
         f"apart best is what they do to {measured}"
-        + _doubt_text(": this one result should remove about", shares, measured, "")
+        + _doubt_text(": this one result should remove about", shares, measured, beside)
         + "."
     )
 
 
-def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, end: str) -> str:
+def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
     if measured not in shares:
         return ""
     others = sorted(
         (item for item in shares.items() if item[0] != measured), key=lambda item: -item[1]
     )
-    beside = ", ".join(f"{name} {percent(share)}" for name, share in others)
-    beside = f" ({beside})" if beside else ""
-    return f"{begin} {percent(shares[measured])} of that doubt{beside}{end}"
+    rest = ", ".join(f"{name} {percent(share)}" for name, share in others)
+    rest = f" ({rest})" if rest and beside else ""
+    return f"{begin} {percent(shares[measured])} of that doubt{rest}"
 
 
 def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
@@ -131,7 +137,7 @@ def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
     )
 
 
-def _price_text(plan: Plan, body: Mapping[str, Any]) -> str:
+def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     """What this round gives up against today's best."""
     price, best, target = body.get("price"), body.get("best"), plan.target
     if price is None or best is None:
@@ -145,10 +151,10 @@ def _price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     return f"Asking has a price: about {less} less {now} than today's best, {named}."
 
 
-def _expect_text(plan: Plan, name: str, body: Mapping[str, Any]) -> str:
-    digits = max(digits_of(plan.outcome(name)), 1) if digits_of(plan.outcome(name)) else 0
-    estimate, low, high = (number(end, digits) for end in body["expected"][name])
-    return f"{name} about {estimate}; 19 times in 20 between {low} and {high}"
+def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:
+    """About 138.8; 19 times in 20 between 133.4 and 144.2."""
+    estimate, low, high = (number(end, digits_of(outcome)) for end in ends)
+    return f"about {estimate}; 19 times in 20 between {low} and {high}"
 
 
 def effects_table(plan: Plan, effects: Mapping[str, Any]) -> Table:
@@ -173,7 +179,8 @@ def change_text(outcome: Outcome, ends: tuple[float, float, float]) -> str:
     return f"{estimate} ({low} to {high})"
 
 
-def _fence(plan: Plan) -> str:
+def fence_text(plan: Plan) -> str:
+    """What protection is, and what it is not."""
     words = plan.words
     aim = "Protection is part of the goal, not a fence"
     if plan.aim == CLEAN:
@@ -182,12 +189,11 @@ def _fence(plan: Plan) -> str:
 
 
 def _then(plan: Plan, name: str, question: Question) -> Command:
-    values = " ".join(f"{each}=VALUE" for each in question.panel)
-    values = values if len(question.panel) > 1 else "VALUE"
-    factor = plan.factors[0].name
+    values = [f"{each}=VALUE" for each in question.panel] if len(question.panel) > 1 else ["VALUE"]
+    example = f"{plan.factors[0].name}=..."
     return Command(
-        f"sidestep study tell {name} {question.id} {values}",
-        f"(--given {factor}=... if something else was {plan.words.done})",
+        command("tell", name, question.id, *values),
+        f"(--given {example} if something else was {plan.words.done})",
     )
 
 

@@ -15,7 +15,14 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sidestep.errors import StorageBusy
 from sidestep.studies import schema
 from sidestep.studies.engines import PATIENCE, engine_of, place_of, url_of, warn_if_forgetful
-from sidestep.studies.faults import is_away, is_busy, is_starting, sentences, translated
+from sidestep.studies.faults import (
+    is_away,
+    is_busy,
+    is_read_only,
+    is_starting,
+    sentences,
+    translated,
+)
 from sidestep.studies.statements import Fields, Values
 
 T = TypeVar("T")
@@ -107,8 +114,13 @@ class Database:
     def _write_ahead(self) -> None:
         with self.engine.connect() as connection:
             mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
-            if mode != "wal":
+            if mode == "wal":
+                return
+            try:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            except DBAPIError as error:
+                if not is_read_only(error):  # then it can be read as it is
+                    raise
 
     def _begun(self, first: Callable[[Connection], T]) -> tuple[Connection, T]:
         connection = self.engine.connect()

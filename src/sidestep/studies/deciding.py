@@ -62,10 +62,27 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
     return {
         "action": setting,
         "candidate": candidate,
-        "measure": [plan.outcomes[each.query.index].name for each in panel],
+        "measure": _measured(mind, panel, request, effects),
         "phase": panel[0].phase,
         "effects": {name: list(each[0][:3]) for name, each in effects.items()},
     }
+
+
+def _measured(
+    mind: Mind, panel: list[Decision], request: Request, effects: dict[str, list[Effect]]
+) -> list[str]:
+    """The outcomes to measure; where a policy does not look at costs, the widest of those that can be."""
+    wanted = [mind.plan.outcomes[each.query.index].name for each in panel]
+    can = request.measure_only
+    if not can or set(wanted) <= set(can):
+        return wanted
+    widths = {
+        name: (effects[name][0].high - effects[name][0].low) / mind.plan.outcome(name).half
+        for name in can
+    }
+    kept = [name for name in wanted if name in can]
+    others = sorted((name for name in can if name not in kept), key=lambda name: -widths[name])
+    return [*kept, *others][: request.panel]
 
 
 def _confirmation(mind: Mind, request: Request, book: Book) -> Body:
@@ -119,7 +136,10 @@ def _measuring(mind: Mind, names: tuple[str, ...]) -> Any:
         for outcome in mind.plan.outcomes
     ]
     problem = replace(mind.policy.problem, costs=costs)
-    return from_config(mind.plan.policy, problem, mind.plan.knobs)
+    try:
+        return from_config(mind.plan.policy, problem, mind.plan.knobs)
+    except InputError:  # it does not weigh costs: `_measured` sees to it
+        return mind.policy
 
 
 def _setting(mind: Mind, decision: Decision) -> tuple[Setting, int | None]:

@@ -18,6 +18,12 @@ def asked_twice(outcome: Outcome, expected: Any) -> tuple[float, float]:
     return max(estimate - FAR * reach, outcome.low), min(estimate + FAR * reach, outcome.high)
 
 
+def asked_twice_text(outcome: Outcome, expected: Any) -> str:
+    """We will ask twice below 127.9 or above 149.7."""
+    low, high = (number(end, digits_of(outcome)) for end in asked_twice(outcome, expected))
+    return f"We will ask twice below {low} or above {high}."
+
+
 def doubt_text(outcome: Outcome, value: float, expected: Any) -> str | None:
     """What is odd about a result, or None where nothing is."""
     low, high = asked_twice(outcome, expected)

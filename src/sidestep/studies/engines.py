@@ -147,4 +147,5 @@ def _drop_in_children(engine: Engine) -> None:
             _ABANDONED.append(alive.pool)  # even closing them here would disturb the parent
             alive.dispose(close=False)
 
-    os.register_at_fork(after_in_child=forget)
+    if hasattr(os, "register_at_fork"):  # Windows does not fork
+        os.register_at_fork(after_in_child=forget)

@@ -51,7 +51,7 @@ def export_study(store: Store, name: str) -> Iterator[str]:
     for digest in sorted(known & named):
         yield canonical({"blob": digest, "body": store.blob(digest)})
     for event in _events(store, head):
-        yield canonical(_event_line(event))
+        yield canonical(event_to_json(event))
 
 
 def import_study(store: Store, lines: Iterable[str]) -> Head:
@@ -67,7 +67,7 @@ def import_study(store: Store, lines: Iterable[str]) -> Head:
     head = Head(
         header["name"],
         header["status"],
-        _config(*first),
+        _config(*first, header["name"]),
         header["seq"],
         header["hash"],
         datetime.fromisoformat(header["updated"]),
@@ -95,7 +95,8 @@ def _head_line(head: Head) -> Body:
     }
 
 
-def _event_line(event: Event) -> Body:
+def event_to_json(event: Event) -> Body:
+    """An event, whole: what was written, and what shows that it was."""
     seal = event.seal
     return {
         "seq": event.seq,
@@ -115,6 +116,11 @@ def _event_line(event: Event) -> Body:
         "prev_hash": event.prev_hash,
         "hash": event.hash,
     }
+
+
+def event_from_json(line: Body) -> Event:
+    """The event that was written as JSON."""
+    return _event(1, line)
 
 
 def _parsed(lines: Iterable[str]) -> Numbered:
@@ -168,12 +174,12 @@ def _put_blobs(store: Store, lines: Numbered) -> tuple[int, Body]:
     raise _refusal(2, "an event, and the file to go on")
 
 
-def _config(number: int, line: Body) -> Body:
-    """What event 1 says that the study rests on."""
+def _config(number: int, line: Body, name: str) -> Body:
+    """What event 1 says that the study rests on; it names the study too."""
     body = line.get("body")
     config = body.get("config") if isinstance(body, dict) else None
-    if not isinstance(config, dict):
-        raise _refusal(number, "the event that created a study")
+    if not isinstance(body, dict) or not isinstance(config, dict) or body.get("name") != name:
+        raise _refusal(number, "the event that created a study, of the name that its head says")
     return config
 
 

@@ -43,6 +43,11 @@ def is_busy(error: BaseException) -> bool:
     return code_of(error).startswith(BUSY)
 
 
+def is_read_only(error: BaseException) -> bool:
+    """Whether this user may only read."""
+    return code_of(error).startswith(READ_ONLY)
+
+
 def is_away(error: BaseException) -> bool:
     """Whether the server went away, or is not there yet."""
     if not isinstance(error, DBAPIError):
@@ -72,7 +77,7 @@ def translated(error: Exception, where: str, *, at_stake: bool = True) -> Storag
         )
     if is_away(error) and not at_stake:
         return StorageLost(f"{where} cannot be reached ({said}); nothing was saved")
-    if is_away(error) or code.startswith(INPUT_OUTPUT):
+    if is_away(error):
         return StorageLost(
             f"the connection to {where} broke ({said}); whether the last entry was saved is not"
             " known; trying again with the same key is safe"
@@ -100,6 +105,11 @@ def _plainly(code: str, where: str, said: str) -> str:
         return f"{where} is damaged ({said}); restore a backup; nothing was changed"
     if code.startswith(FOREIGN):
         return f"{where} is not a SQLite database, or is damaged; nothing was changed"
+    if code.startswith(INPUT_OUTPUT):
+        return (
+            f"the disk of {where} failed ({said}); whether the last entry was saved is not known;"
+            " trying again with the same key is safe"
+        )
     if code.startswith(CANNOT_OPEN):
         return (
             f"{where} cannot be opened; the file and its folder must exist and be writable for"

@@ -5,8 +5,10 @@ process the reading of all of them.
 """
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from sidestep.errors import StorageError
 from sidestep.studies.book import Book, book_from_json
 from sidestep.studies.events import CODE, Event, canonical, digest
 from sidestep.studies.plan import Plan
@@ -57,8 +59,9 @@ class Live:
         return self._mind
 
     def took(self, event: Event) -> None:
-        """An event of our own was saved."""
-        self.book.take([event])
+        """An event of our own was saved; in a shared transaction the book may have it already."""
+        if event.prev_hash == self.book.hash:
+            self.book.take([event])
         if self._mind is not None and self.book.seq - self.book.kept >= EVERY:
             self._keep(self._mind)
 
@@ -69,7 +72,8 @@ class Live:
         self.book.kept = self.book.seq
         kept = json.dumps({"book": self.book.to_json(), "state": mind.state.to_json()})
         snapshot = Snapshot(self.book.seq, self.book.hash, self._policy, kept)
-        self._store.put_snapshot(self._name, snapshot)
+        with suppress(StorageError):  # a cache: the entry itself is saved
+            self._store.put_snapshot(self._name, snapshot)
 
     def _tail(self, log: Log | None) -> list[Event]:
         after = self.book.seq

@@ -32,6 +32,10 @@ class Markup(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """What a template engine looks for before it escapes."""
+        return str(self)
+
 
 def tag(name: str, *children: str, **attributes: object) -> Markup:
     """An element; text in it is escaped, markup in it is kept."""

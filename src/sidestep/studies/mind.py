@@ -51,8 +51,12 @@ class Mind:
         if revision != book.revision:
             self.state, count = self._start, 0
         for result in islice(book.results.values(), count, None):
-            self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
+            self.take(result)
         self._learned = (book.revision, len(book.results))
+
+    def take(self, result: Result) -> None:
+        """Learn from one more result."""
+        self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
 
     def knows(self, book: Book) -> bool:
         """Whether the state is that of the book."""

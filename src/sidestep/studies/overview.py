@@ -7,7 +7,7 @@ from sidestep.studies.card import Card, Command, Prose, Section, Table
 from sidestep.studies.events import written
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.store import CLOSED, Head
-from sidestep.studies.words import counted, listed
+from sidestep.studies.words import command, counted, listed
 
 
 def show_card(plan: Plan, head: Head, book: Book) -> Card:
@@ -33,6 +33,7 @@ def show_card(plan: Plan, head: Head, book: Book) -> Card:
             "counts": dict(book.counts),
             "open": [question.to_json() for question in open_questions],
             "entries": head.seq,
+            "hash": head.hash,
             "updated": written(head.updated),
             "config": head.config,
         },
@@ -93,10 +94,10 @@ def _counts(plan: Plan, book: Book) -> list[tuple[str, ...]]:
 
 def _next(head: Head, questions: list[Question]) -> Command:
     if head.status == CLOSED:
-        return Command(f"sidestep study history {head.name}")
+        return Command(command("history", head.name))
     if questions:
-        return Command(f"sidestep study tell {head.name} {questions[0].id} VALUE")
-    return Command(f"sidestep study ask {head.name}")
+        return Command(command("tell", head.name, questions[0].id, "VALUE"))
+    return Command(command("ask", head.name))
 
 
 def list_card(shown: list[Card]) -> Card:

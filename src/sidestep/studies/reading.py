@@ -17,7 +17,7 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.record_card import verify_card
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
-from sidestep.studies.store import Events, Store
+from sidestep.studies.store import Events, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 class Reading:
     """A study as a reader has it."""
 
-    def __init__(self, store: Store, name: str, plan: Plan, actor: str) -> None:
+    def __init__(
+        self, store: Store, name: str, plan: Plan, actor: str, writer: Writer = write
+    ) -> None:
         self.name, self.plan, self.actor = name, plan, actor
-        self._store = store
+        self._store, self._save = store, writer
         self._live = Live(store, name, plan)
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
@@ -75,6 +77,21 @@ class Reading:
         with self._turn:
             book = self._live.follow()
             return show_card(self.plan, self._store.head(self.name), book)
+
+    def questions(self) -> list[Question]:
+        """The questions that wait for an answer, the oldest first."""
+        with self._turn:
+            return list(self._live.follow().open.values())
+
+    def about(self, ticket: int) -> Events:
+        """Everything on record about a question, oldest first."""
+        return self._store.about(self.name, ticket)
+
+    @property
+    def n_results(self) -> int:
+        """How many results count."""
+        with self._turn:
+            return self._live.follow().n_results
 
     def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
         """Whether the record is whole; with `asks`, whether every question would be put again.

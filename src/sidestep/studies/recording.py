@@ -7,6 +7,7 @@ from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
 from sidestep.studies.answers import Answer, entry_of, find_answer
 from sidestep.studies.events import Event, written
 from sidestep.studies.factors import Setting, setting_of
+from sidestep.studies.keys import repeat_of, same_reason
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
 from sidestep.studies.store import CLOSED, Log
@@ -23,6 +24,7 @@ class Told(NamedTuple):
     measured: str | None = None
     given: Mapping[str, object] | None = None
     context: Mapping[str, Any] | None = None
+    reason: str | None = None  # why an odd value is right
 
 
 class Written(NamedTuple):
@@ -45,6 +47,7 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
     asked = about[0]
     results = results_of(plan, told, tuple(asked.body["measure"]))
     action = asked.body["action"] | _changed(plan, asked.body["action"], told.given)
+    repeat_of(log, author.key, ("answered",), lambda event: _says(event, ticket, results))
     known = {event.outcome: event for event in about if event.kind == "answered"}
     fresh = {name: value for name, value in results.items() if name not in known}
     for name in results.keys() - fresh.keys():
@@ -58,6 +61,7 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
             outcome=name,
             body=_answer(name, value, action, asked.body.get("context"), given=bool(told.given)),
             actor=author.actor,
+            reason=told.reason,
             key=author.key if place == 0 else None,
         )
         for place, (name, value) in enumerate(fresh.items())
@@ -67,21 +71,29 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
 
 def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
     """Record a result that nobody asked for: what was done and what was measured must be said."""
-    if author.key is not None and (found := log.find(author.key)):
-        return Written((found,), repeated=True)
     if told.given is None:
         raise InputError("a result without a question must say what was given, got none")
     action = setting_of(plan.factors, told.given, "given")
     context = dict(context_of(plan, told.context)) or None
+    results = results_of(plan, told, ())
+    found = repeat_of(
+        log,
+        author.key,
+        ("answered",),
+        lambda event: _says(event, None, results) and event.body["action"] == action,
+    )
+    if found is not None:
+        return Written((found,), repeated=True)
     events = [
         log.append(
             "answered",
             body=_answer(name, value, action, context, given=True),
             outcome=name,
             actor=author.actor,
+            reason=told.reason,
             key=author.key if place == 0 else None,
         )
-        for place, (name, value) in enumerate(results_of(plan, told, ()).items())
+        for place, (name, value) in enumerate(results.items())
     ]
     return Written(tuple(events), repeated=False)
 
@@ -92,7 +104,18 @@ def correct(
     """Let a result count with another value from where it stands; both stay on record."""
     answer = find_answer(log, place, told.measured)
     value = checked_result(plan, answer.outcome, told.value)
-    action = answer.action | _changed(plan, answer.action, told.given)
+    given = _changed(plan, answer.action, told.given)
+    action = answer.action | given
+    change: dict[str, Any] = {"answer": answer.entry, "row": answer.row, "is": value}
+    change |= {"action": given} if given else {}
+    found = repeat_of(
+        log,
+        author.key,
+        ("corrected",),
+        lambda event: change.items() <= event.body.items() and same_reason(event, reason),
+    )
+    if found is not None:
+        return Written((found,), repeated=True)
     if (value, action) == (answer.value, answer.action):
         return Written((answer.latest,), repeated=True)
     return _revise(log, answer, {"is": value, "action": action}, author, reason)
@@ -101,6 +124,14 @@ def correct(
 def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
     """Close a question that will have no answer; or take back the answer it has."""
     event = entry_of(log, number)
+    found = repeat_of(
+        log,
+        author.key,
+        ("withdrawn", "corrected"),
+        lambda entry: _takes_back(entry, number) and same_reason(entry, reason),
+    )
+    if found is not None:
+        return Written((found,), repeated=True)
     about = log.about(number) if event.kind == "asked" else []
     before = tuple(each for each in about if each.kind == "withdrawn")
     if before:
@@ -125,7 +156,8 @@ def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
 
 def take_over(log: Log, rows: list[dict[str, Any]], author: Author, source: str) -> Written:
     """Record results from before the study, all at once."""
-    if author.key is not None and (found := log.find(author.key)):
+    found = repeat_of(log, author.key, ("imported",), lambda event: event.body["rows"] == rows)
+    if found is not None:
         return Written((found,), repeated=True)
     body = {"rows": rows, "source": source}
     event = log.append("imported", body=body, actor=author.actor, key=author.key)
@@ -171,6 +203,16 @@ def _revise(
     )
     log.drop_snapshots(answer.entry)
     return Written((event,), repeated=False)
+
+
+def _says(event: Event, ticket: int | None, results: Mapping[str, float]) -> bool:
+    """Whether an answer is to this question and one of these results."""
+    return event.ticket == ticket and results.get(str(event.outcome)) == event.body["value"]
+
+
+def _takes_back(event: Event, number: int) -> bool:
+    """Whether an entry withdraws this question, or the result of this question or entry."""
+    return event.body.get("is") is None and number in (event.ticket, event.body.get("answer"))
 
 
 def check_asked(about: list[Event], ticket: object, name: str) -> list[Event]:

@@ -1,6 +1,6 @@
 """The store on SQLite and PostgreSQL: one transaction an entry, under the lock of the study's row."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -63,6 +63,11 @@ class SqlLog(Appending):
     def blank(self, seq: int) -> None:
         """Erase what people wrote in one event."""
         self._run(st.BLANK, number=seq)
+
+    def also(self, statement: Executable, values: Mapping[str, Any]) -> Any:
+        """Run a statement in the same transaction: what it changes and the entry are saved together."""
+        with sentences(self._where):
+            return self._connection.execute(statement, values)
 
     def finish(self) -> None:
         """Raise what an append was refused for, even where the block went on."""

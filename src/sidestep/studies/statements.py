@@ -22,7 +22,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sidestep.errors import RecordError
 from sidestep.studies.events import ERASED, REVISING, Event, Seal, canonical, written
 from sidestep.studies.store import Head
-from sidestep.studies.tables import BLOBS, EVENTS, SNAPSHOTS, STUDIES, TEXTS
+from sidestep.studies.tables import BLOBS, EVENTS, GRANTS, SECRETS, SNAPSHOTS, STUDIES, TEXTS
 
 Values = dict[str, Any]
 Fields = Sequence[Any]  # of a row
@@ -109,6 +109,15 @@ BLOB_NAMES = select(BLOBS.c.hash)
 NEW_BLOB = {
     "sqlite": sqlite.insert(BLOBS).on_conflict_do_nothing(),
     "postgresql": postgresql.insert(BLOBS).on_conflict_do_nothing(),
+}
+
+NEW_GRANT = {
+    "sqlite": sqlite.insert(GRANTS).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(GRANTS).on_conflict_do_nothing(),
+}
+NEW_SECRET = {
+    "sqlite": sqlite.insert(SECRETS).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(SECRETS).on_conflict_do_nothing(),
 }
 
 _c = SNAPSHOTS.c

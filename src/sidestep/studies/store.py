@@ -97,6 +97,11 @@ class Log(Protocol):
         """
         ...
 
+    @property
+    def refusal(self) -> Exception | None:
+        """Why an append was refused: nothing of this transaction can be saved any more."""
+        ...
+
     def drop_snapshots(self, since: int) -> None:
         """Forget what was folded from this seq on: an earlier answer has changed."""
         ...
@@ -224,7 +229,31 @@ def first_entry(name: str, config: Body, body: Body, actor: str, key: str | None
     return Entry("created", {**body, "name": name, "config": config}, actor, key=key)
 
 
-def write(store: Store, name: str, act: Callable[[Log], T], *, patience: float = 60.0) -> T:
+class Writer(Protocol):
+    """How what `act` appends gets saved: what it returned, once that is durable.
+
+    `after` sees it then too, in the thread that saved it and before anything else of this study is.
+    """
+
+    def __call__(
+        self,
+        store: Store,
+        name: str,
+        act: Callable[[Log], T],
+        after: Callable[[T], None] | None = None,
+    ) -> T:
+        """What `act` returned."""
+        ...
+
+
+def write(
+    store: Store,
+    name: str,
+    act: Callable[[Log], T],
+    after: Callable[[T], None] | None = None,
+    *,
+    patience: float = 60.0,
+) -> T:
     """What `act` returns, once it is saved; tried again where the database went away in the middle.
 
     Whether the lost attempt was saved is not known, so `act` must begin by looking for its key.
@@ -239,6 +268,8 @@ def write(store: Store, name: str, act: Callable[[Log], T], *, patience: float =
                 raise
             time.sleep(random.uniform(0.05, 0.2))  # noqa: S311  # so that not all come back at once
         else:
+            if after is not None:
+                after(done)
             return done
 
 

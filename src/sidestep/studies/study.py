@@ -13,26 +13,24 @@ import getpass
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
-from sidestep.errors import ConflictError, InputError, KeyReused, StudyClosed
+from sidestep.errors import InputError, StudyClosed
 from sidestep.studies import recording
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.candidates import candidates_of
 from sidestep.studies.cards import told_card
 from sidestep.studies.events import Event, canonical, digest
 from sidestep.studies.factors import Factor, setting_of
+from sidestep.studies.keys import check_same_request, repeat_of
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan, plan_from_config
 from sidestep.studies.reading import Reading
 from sidestep.studies.recording import Author, Told, Written
 from sidestep.studies.request import Request, request_of
-from sidestep.studies.store import CLOSED, Log, Names, open_store, write
+from sidestep.studies.store import CLOSED, Log, Names, Writer, open_store, write
 from sidestep.studies.ticket import Receipt, Ticket
-
-if TYPE_CHECKING:
-    pass
 
 
 class Study(Reading):
@@ -100,13 +98,21 @@ class Study(Reading):
         return cls(store, name, plan, actor)
 
     @classmethod
-    def open(cls, name: str, storage: Any = None, *, actor: str | None = None) -> "Study":
-        """The study of that name, as its record leaves it."""
+    def open(
+        cls,
+        name: str,
+        storage: Any = None,
+        *,
+        actor: str | None = None,
+        writer: Writer = write,
+    ) -> "Study":
+        """The study of that name, as its record leaves it; a server saves its entries in groups."""
         store = open_store(storage, create=False)
         config = store.head(name).config
         rows = config["candidates"].get("rows")
         kept = None if rows is None else json.loads(store.blob(rows) or "null")
-        return cls(store, name, plan_from_config(config, kept), actor or user_of_the_machine())
+        plan = plan_from_config(config, kept)
+        return cls(store, name, plan, actor or user_of_the_machine(), writer)
 
     @staticmethod
     def list(storage: Any = None) -> Names:
@@ -150,12 +156,12 @@ class Study(Reading):
             context=context,
         )
         author = Author(actor or self.actor, key or uuid4().hex)
-        with self._turn:
-            question, fresh = write(
-                self._store, self.name, lambda log: self._asked(log, request, author, new=new)
-            )
-            if fresh is not None:
-                self._live.took(fresh)
+        question, _ = self._save(
+            self._store,
+            self.name,
+            lambda log: self._asked(log, request, author, new=new),
+            self._noted,
+        )
         return self._ticket(question)
 
     def tell(
@@ -166,6 +172,7 @@ class Study(Reading):
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
         context: Mapping[str, Any] | None = None,
+        reason: str | None = None,
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -174,9 +181,10 @@ class Study(Reading):
         value      a number in the outcome's unit; of a panel {"sodium": 138.0, ...}
         measured   another outcome than the one that was asked for
         given      what was really done, where it was not what was asked: {"dose": 35}
+        reason     why it is right, where it is far from what was expected
         With ticket None it is a result that nobody asked for: `measured` and `given` say what it is.
         """
-        told, number = Told(value, measured, given, context), _number(ticket)
+        told, number = Told(value, measured, given, context, reason), _number(ticket)
         author = Author(actor or self.actor, key)
         if number is None:
             author = author._replace(key=key or uuid4().hex)
@@ -238,6 +246,7 @@ class Study(Reading):
         overrule: Mapping[str, object] | None = None,
         reason: str | None = None,
         actor: str | None = None,
+        key: str | None = None,
     ) -> Receipt:
         """End the asking. Results may still be told; the record stays.
 
@@ -253,33 +262,41 @@ class Study(Reading):
         if overrule is not None:
             setting = setting_of(self.plan.factors, overrule, "overrule")
             decision = {"overruled": True, "action": setting}
-        author = Author(actor or self.actor, None)
+        author = Author(actor or self.actor, key)
         return self._write(lambda log: recording.close(log, decision, author, reason))
 
     def _asked(
         self, log: Log, request: Request, author: Author, *, new: bool
     ) -> tuple[Question, Event | None]:
         """The question and, where it is new, its event; under the study's lock."""
-        found = log.find(author.key or "")
+        wanted = json.loads(json.dumps(request.to_json()))
+        found = repeat_of(
+            log, author.key, ("asked",), lambda event: event.body.get("request", {}) == wanted
+        )
         if found is not None:
-            if found.kind != "asked":
-                raise KeyReused(f"the key {author.key!r} belongs to an entry that is no question")
             return question_of(found), None
         if log.head.status == CLOSED:
             raise StudyClosed(f"study {self.name!r} is closed and asks nothing more")
-        book = self._live.follow(log)
-        mine = None if new else book.open_of(author.actor)
-        if mine is not None:
-            _check_same_request(mine, request)
-            return mine, None
         from sidestep.studies.deciding import decide  # noqa: PLC0415
 
-        body = decide(self._live.mind(), log.head.seq + 1, book, request)
+        with self._turn:
+            book = self._live.follow(log)
+            mine = None if new else book.open_of(author.actor)
+            if mine is not None:
+                check_same_request(mine, wanted)
+                return mine, None
+            body = decide(self._live.mind(), log.head.seq + 1, book, request)
         event = log.append("asked", body=body, actor=author.actor, key=author.key)
         return question_of(event), event
 
+    def _noted(self, asked: tuple[Question, Event | None]) -> None:
+        """A question of ours was saved."""
+        if asked[1] is not None:
+            with self._turn:
+                self._live.took(asked[1])
+
     def _write(self, act: Callable[[Log], Written]) -> Receipt:
-        done = write(self._store, self.name, act)
+        done = self._save(self._store, self.name, act)
         card = told_card(self.plan, self.name, done)
         entries = tuple(event.seq for event in done.events)
         return Receipt(entries, done.events[0].ticket, done.repeated, card)
@@ -295,12 +312,3 @@ def user_of_the_machine() -> str:
 
 def _number(ticket: int | Ticket | None) -> int | None:
     return ticket.id if isinstance(ticket, Ticket) else ticket
-
-
-def _check_same_request(mine: Question, request: Request) -> None:
-    """An open question is handed out again for the same request or a plain one, not for another."""
-    wanted = json.loads(json.dumps(request.to_json()))
-    if wanted and wanted != mine.body.get("request", {}):
-        raise ConflictError(
-            f"question {mine.id} is open: answer or withdraw it first, or ask for a new one (new=True)"
-        )

@@ -5,6 +5,9 @@ events     the record: inserted, never updated, never deleted (triggers)
 texts      what people wrote, apart from the hashed row: may be blanked, and nothing else
 blobs      long texts under their digest: candidates, imported frames
 snapshots  a cache of folds
+
+people     who may log in          tokens   what programs show     links   one question, for one answer
+grants     who may do what, where  changes  every change of these  secrets what signs the cookies
 """
 
 from typing import Any
@@ -22,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA = "0001"  # the newest migration
+SCHEMA = "0002"  # the newest migration
 VERSION_TABLE = "sidestep_schema"
 KEY_INDEX, SETTLED_INDEX = "events_key", "events_settled"
 
@@ -103,3 +106,59 @@ SNAPSHOTS = Table(
     _needed("state"),
     ForeignKeyConstraint(["study_id", "seq"], ["events.study_id", "events.seq"]),
 )
+
+PEOPLE = Table(
+    "people",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    _needed("password"),  # hashed
+    _needed("stamp"),  # changes with the password: what was signed before is void
+    _needed("created"),
+)
+
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    _needed("name"),
+    _needed("digest"),
+    _needed("created"),
+    Column("expires", Text),
+    Column("revoked", Text),
+    Column("key", Text, unique=True),
+)
+
+GRANTS = Table(
+    "grants",
+    METADATA,
+    Column("holder", Text, primary_key=True),  # id of a person or a token
+    Column("study", Text, primary_key=True),  # its name; * for all
+    Column("role", Text, primary_key=True),
+)
+Index("grants_by_study", GRANTS.c.study)
+
+LINKS = Table(
+    "links",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    _needed("digest"),
+    _needed("study"),
+    _needed("ticket", _BIG),
+    _needed("label"),  # who it is for
+    _needed("created"),
+    _needed("expires"),
+    Column("revoked", Text),
+)
+Index("links_by_study", LINKS.c.study, LINKS.c.ticket)
+
+CHANGES = Table(
+    "changes",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    _needed("at"),
+    _needed("actor"),
+    _needed("body"),
+)
+
+SECRETS = Table("secrets", METADATA, Column("name", Text, primary_key=True), _needed("value"))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from shlex import quote
 
 from sidestep.studies.factors import Factor, Value
 from sidestep.studies.outcomes import Outcome
@@ -86,6 +87,11 @@ def limit_text(outcome: Outcome) -> str:
     if high is None:
         return f"at least {signed(low, digits)}"
     return f"{signed(low, digits)} to {signed(high, digits)}"
+
+
+def command(verb: str, *arguments: object) -> str:
+    """What to type: words with spaces are quoted as a shell wants them."""
+    return " ".join(["sidestep study", verb, *(quote(str(each)) for each in arguments)])
 
 
 def local_time(at: str) -> str:

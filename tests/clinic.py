@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from sidestep.service.client import Client
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
 SEED = 7
-AIM: dict[str, Any] = {"aim": "clean", "rank": 2}
+AIM: dict[str, Any] = {"aim": "within"}
 
 FACTORS = (
     Factor("lisinopril", 0, 40, unit="mg/day", step=10, baseline=20),
@@ -26,8 +27,8 @@ PROTECTED = (
 )
 
 
-def clinic(storage: Any, name: str = "bp", **changes: Any) -> Study:
-    """A study of the clinic, as most tests want it."""
+def clinic(storage: Any, name: str = "bp", **changes: Any) -> Any:
+    """A study of the clinic, as most tests want it; behind a service where that is the storage."""
     settings: dict[str, Any] = {
         "factors": FACTORS,
         "target": TARGET,
@@ -36,6 +37,8 @@ def clinic(storage: Any, name: str = "bp", **changes: Any) -> Study:
         "seed": SEED,
         **AIM,
     }
+    if isinstance(storage, Client):
+        return storage.create(name, **settings | changes)
     return Study.create(name, storage, **settings | changes)
 
 

@@ -1,0 +1,92 @@
+"""`sidestep serve`: parse, call, print."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sidestep.cli.terminal import AsJson
+from sidestep.errors import InputError
+
+if TYPE_CHECKING:
+    from sidestep.service.settings import Loaded
+    from sidestep.studies.sql import SqlStore
+
+DEMO = "demo.db"
+DEMO_ROUNDS = 26
+
+
+def serve(
+    storage: Annotated[
+        str | None, typer.Argument(help="A file, sqlite:///... or postgresql://...")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0: any that is free.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="With a simulated study, `demo`.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings, a TOML file.")] = None,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="Show every setting and where it comes from.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Serve studies over HTTP and on pages, on this machine unless told otherwise.
+
+    Example: sidestep serve pilot.db
+             sidestep serve --demo
+    """
+    need_extra()
+    from sidestep.service.server import open_sql, run
+    from sidestep.service.settings import load
+
+    flags = {"storage": storage or (DEMO if demo else None), "host": host, "port": port}
+    loaded = load(flags, config)
+    if settings:
+        _show_settings(loaded, as_json=as_json)
+        return
+    store = open_sql(loaded.settings.storage)
+    try:
+        laboratory = _demo(store) if demo else None
+        code = run(loaded.settings, store, _say, laboratory)
+    finally:
+        store.close()
+    raise typer.Exit(code)
+
+
+def _demo(store: "SqlStore") -> Any:
+    """The simulated study, with some rounds played; what its laboratory reports."""
+    from sidestep.cli import demo
+
+    study = demo.opened(store)
+    if not study.n_results:
+        print("sidestep: playing the first visits of the demo ...", file=sys.stderr)
+        demo.play(study, DEMO_ROUNDS)
+        study.ask()
+    return demo.laboratory
+
+
+def _say(address: str) -> None:
+    print(f"sidestep: listening at {address} (Ctrl-C stops)", file=sys.stderr, flush=True)
+
+
+def _show_settings(loaded: "Loaded", *, as_json: bool) -> None:
+    rows = loaded.shown()
+    if as_json:
+        print(json.dumps([row._asdict() for row in rows]))
+        return
+    for row in rows:
+        value = row.value or "(none)"
+        print(f"{row.name:<15} {value:<28} {row.source:<12} {row.about}")
+    print("\nBy flag, by environment (SIDESTEP_PORT=...), or in a TOML file (--config).")
+
+
+def need_extra() -> None:
+    """Say what to install where the service cannot run."""
+    try:
+        import argon2  # noqa: F401
+        import fastapi  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "serving needs the extra 'serve' (pip install 'sidestep[serve]'), got none"
+        ) from None

@@ -1,0 +1,26 @@
+"""A normal variable beyond a limit: how likely, and by how much on average."""
+
+import math
+
+from sidestep.core.kernels import kernel
+
+ROOT_TWO = math.sqrt(2.0)
+ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+
+
+@kernel
+def chance_above(behind: float, spread: float) -> float:
+    """Probability that a normal variable with mean -behind and this spread is above zero."""
+    if spread <= 0.0 or math.isinf(behind):
+        return 1.0 if behind < 0.0 else 0.0
+    return 0.5 * math.erfc(behind / (spread * ROOT_TWO))
+
+
+@kernel
+def expected_gain(behind: float, spread: float) -> float:
+    """Mean of the positive part of a normal variable with mean -behind and this spread."""
+    if spread <= 0.0 or math.isinf(behind):
+        return max(-behind, 0.0)
+    z = behind / spread
+    density = math.exp(-0.5 * z * z) / ROOT_TWO_PI
+    return max(spread * (density - z * 0.5 * math.erfc(z / ROOT_TWO)), 0.0)

@@ -1,0 +1,143 @@
+"""What an action costs in expectation and what its measurement would tell, from posterior draws.
+
+With N draws of all vectors, `values[n, k]` the value of arm k under draw n:
+
+    regret(k)    = mean over n of  max_j values[n, j] - values[n, k]
+    open(k)      = s (phi(z) - z Phi(-z)),  z = m / s,  m and s the mean and the standard deviation over
+                   draws of  values[n, leader] - values[n, k]:  what arm k might still gain on the leader
+
+Draws that agree on their winner leave a regret of zero, which would end all asking. `open` looks beyond
+the draws: it is the expected gain of the most promising rival under a Gaussian with their moments, and
+no expected regret is taken for smaller. So a contest that looks decided is asked about ever more
+rarely, and never quite given up.
+
+A contest between two arms has the gradient g = g(a) - g(b) in every vector (sensitivity.py, aims.py) and
+the variance sum_v R_v^2 |g_v|^2 in the metric V_v^-1. Measuring vector v along an action takes
+red(a, v) off it (posterior.py): the information is -log(1 - red / variance), summed over contests, for a
+unit of cost.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.forms import Menu
+from sidestep.core.gaussian import expected_gain
+from sidestep.core.geometry import apply, lowest_argmax
+from sidestep.core.kernels import kernel
+from sidestep.core.passes import scores
+from sidestep.core.posterior import Posterior, variance
+from sidestep.core.quadratics import both_forms
+
+CERTAIN = 1.0 - 1e-12  # share of a contest's variance that one measurement takes off at most
+
+
+class Standing(NamedTuple):
+    """How the arms stand after the draws."""
+
+    regret: FloatArray  # expected, of every arm; (K,)
+    winners: IntArray  # of every draw; (N,)
+    leader: int  # the arm with the largest mean
+    rival: int  # the arm with the largest expected gain on the leader
+
+
+@kernel
+def standing(values: FloatArray) -> Standing:
+    """How the arms stand, from their values under every draw (N, K)."""
+    N, K = values.shape
+    winners, mean, top = np.empty(N, np.int64), np.zeros(K), 0.0
+    for n in range(N):
+        winners[n] = lowest_argmax(values[n])
+        top += values[n, winners[n]] / N
+        for k in range(K):
+            mean[k] += values[n, k] / N
+    leader = lowest_argmax(mean)
+    gains = np.zeros(K)
+    for k in range(K):
+        if k != leader:
+            spread = 0.0
+            for n in range(N):
+                ahead = values[n, leader] - values[n, k] - (mean[leader] - mean[k])
+                spread += ahead * ahead / max(N - 1, 1)
+            gains[k] = expected_gain(mean[leader] - mean[k], np.sqrt(spread))
+    rival = lowest_argmax(gains)
+    regret = np.empty(K)
+    least = max(top - mean[leader], gains[rival])
+    for k in range(K):
+        regret[k] = least + (mean[leader] - mean[k])
+    return Standing(regret, winners, leader, rival)
+
+
+@kernel
+def add_information(
+    posterior: Posterior, slopes: FloatArray, menu: Menu, square: FloatArray, out: FloatArray
+) -> None:
+    """Add to `out` (L+1, K) what every measurement would tell of one contest; square from `squares`."""
+    contested = variance(posterior, slopes)
+    if not contested > 0.0:
+        return
+    along = np.empty(menu.squared.size)
+    for v in range(slopes.shape[0]):
+        direction = apply(posterior.inverse[v], slopes[v])
+        scores(menu.columns, direction, along)
+        weight = posterior.noise[v] ** 2 / contested
+        for k in range(along.size):
+            share = weight * along[k] * along[k] / (1.0 + square[v, k])
+            out[v, k] -= np.log1p(-min(share, CERTAIN))
+
+
+@kernel
+def squares(posterior: Posterior, menu: Menu) -> FloatArray:
+    """|a|^2 in the metric V_v^-1, of every arm; (L+1, K)."""
+    n, d = posterior.mean.shape
+    K = menu.squared.size
+    square, unused, nothing = np.empty((n, K)), np.empty(K), np.zeros(d)
+    for v in range(n):
+        both_forms(menu.columns, nothing, posterior.inverse[v], 0.0, unused, square[v])
+    return square
+
+
+@kernel
+def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatArray, IntArray]:
+    """What the best measurement along every arm tells for its cost, and of which vector; (K,), (K,)."""
+    n, K = information.shape
+    best, vector = np.empty(K), np.zeros(K, np.int64)
+    for k in range(K):
+        best[k] = information[0, k] / costs[0]
+        for v in range(1, n):
+            here = information[v, k] / costs[v]
+            if here > best[k] * (1.0 + 1e-10):
+                best[k], vector[k] = here, v
+    return best, vector
+
+
+@kernel
+def best_mixture(regret: FloatArray, information: FloatArray, coin: float) -> int:
+    """Of the mixture of two arms with the least (regret)^2 / information the arm that a coin picks.
+
+    For a partner j and share q of arm i the ratio is (r_j + q dr)^2 / (I_j + q dI), dr = r_i - r_j and
+    dI = I_i - I_j, least at q = (r_j dI - 2 I_j dr) / (dr dI) or at an end. Mixtures with the arm of
+    least regret, and with the single arm of least ratio, are looked at.
+    """
+    alone = np.empty(regret.size)
+    for k in range(regret.size):
+        alone[k] = -_ratio(regret[k], information[k])
+    single, safe = lowest_argmax(alone), lowest_argmax(-regret)
+    first, second, share, least = single, single, 1.0, -alone[single]
+    for j in (safe, single):
+        for i in range(regret.size):
+            rise, more = regret[i] - regret[j], information[i] - information[j]
+            q = 1.0
+            if rise > 0.0 and more > 0.0:
+                q = (regret[j] * more - 2.0 * information[j] * rise) / (rise * more)
+                q = min(max(q, 0.0), 1.0)
+            ratio = _ratio(regret[j] + q * rise, information[j] + q * more)
+            if ratio < least * (1.0 - 1e-12):
+                first, second, share, least = i, j, q, ratio
+    return first if coin < share else second
+
+
+@kernel
+def _ratio(regret: float, information: float) -> float:
+    return regret * regret / max(information, 1e-300)

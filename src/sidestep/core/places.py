@@ -1,0 +1,130 @@
+"""Where an action is chosen, among arms or in a solid, behind one name for each question.
+
+A policy that asks `best_along` and `most_telling_in` is written once for both: the type of the place
+decides which kernel answers, in Python at every call, in compiled code once.
+"""
+
+from typing import Any, NamedTuple
+
+from sidestep.core.actions import ON_A_SOLID
+from sidestep.core.aims import expected_values, expected_within, values_within
+from sidestep.core.arrays import FloatArray
+from sidestep.core.forms import Menu, arm_of, winner
+from sidestep.core.geometry import dot, lowest_argmax
+from sidestep.core.kernels import FAMILIES, by_type, kernel
+from sidestep.core.posterior import Posterior, most_telling_action, most_telling_arm
+from sidestep.core.solids import Body, farthest
+from sidestep.core.tolerances import Limits
+
+
+class Found(NamedTuple):
+    """An action, its row among the arms (ON_A_SOLID where there are none), and what it is worth."""
+
+    action: FloatArray  # (d,)
+    arm: int
+    value: float
+
+
+class Telling(NamedTuple):
+    """The action and the vector whose measurement would tell most, and how much."""
+
+    action: FloatArray  # (d,)
+    arm: int
+    vector: int
+    gain: float
+
+
+@by_type
+def best_along(place: Any, direction: FloatArray, otherwise: FloatArray) -> Found:
+    """The action farthest along a direction; on a solid, where that is zero, along `otherwise`."""
+    raise NotImplementedError
+
+
+@by_type
+def most_telling_in(
+    place: Any, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
+) -> Telling:
+    """What takes most off the variance of a quantity with these slopes, per cost of a measurement.
+
+    On a solid, of two actions that tell the same, the one farther along `towards`.
+    """
+    raise NotImplementedError
+
+
+@kernel
+def _best_arm(menu: Menu, direction: FloatArray, otherwise: FloatArray) -> Found:
+    arm, value = winner(menu, direction)
+    return Found(arm_of(menu, arm), arm, value)
+
+
+@kernel
+def _best_in_solid(body: Body, direction: FloatArray, otherwise: FloatArray) -> Found:
+    if dot(direction, direction) > 0.0:
+        action = farthest(body, direction)
+        return Found(action, ON_A_SOLID, dot(action, direction))
+    return Found(farthest(body, otherwise), ON_A_SOLID, 0.0)
+
+
+@kernel
+def _telling_arm(
+    menu: Menu, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
+) -> Telling:
+    arm, v, gain = most_telling_arm(posterior, costs, slopes, menu)
+    return Telling(arm_of(menu, arm), arm, v, gain)
+
+
+@kernel
+def _telling_in_solid(
+    body: Body, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
+) -> Telling:
+    action, v, gain = most_telling_action(posterior, costs, slopes, body, towards)
+    return Telling(action, ON_A_SOLID, v, gain)
+
+
+@by_type
+def best_in(place: Any, limits: Limits, vectors: FloatArray) -> Found:
+    """The best action within tolerances under given vectors (L+1, d)."""
+    raise NotImplementedError
+
+
+@by_type
+def best_expected_in(place: Any, limits: Limits, posterior: Posterior) -> Found:
+    """The action with the largest expected value within tolerances; on a solid: at the means.
+
+    There its own expected value is told, which is at most what the means say.
+    """
+    raise NotImplementedError
+
+
+@kernel
+def _best_arm_within(menu: Menu, limits: Limits, vectors: FloatArray) -> Found:
+    values = values_within(limits, vectors, menu.columns, menu.squared.size)
+    arm = lowest_argmax(values)
+    return Found(arm_of(menu, arm), arm, values[arm])
+
+
+@kernel
+def _best_within_solid(body: Body, limits: Limits, vectors: FloatArray) -> Found:
+    from sidestep.core.programs import best_within  # noqa: PLC0415  (scipy, never compiled)
+
+    action, value = best_within(body, limits, vectors)
+    return Found(action, ON_A_SOLID, value)
+
+
+@kernel
+def _best_expected_arm(menu: Menu, limits: Limits, posterior: Posterior) -> Found:
+    values = expected_values(limits, posterior, menu.columns, menu.squared.size)
+    arm = lowest_argmax(values)
+    return Found(arm_of(menu, arm), arm, values[arm])
+
+
+@kernel
+def _best_expected_in_solid(body: Body, limits: Limits, posterior: Posterior) -> Found:
+    action = _best_within_solid(body, limits, posterior.mean).action
+    return Found(action, ON_A_SOLID, expected_within(limits, posterior, action))
+
+
+FAMILIES[best_in].update({Menu: _best_arm_within, Body: _best_within_solid})
+FAMILIES[best_expected_in].update({Menu: _best_expected_arm, Body: _best_expected_in_solid})
+FAMILIES[best_along].update({Menu: _best_arm, Body: _best_in_solid})
+FAMILIES[most_telling_in].update({Menu: _telling_arm, Body: _telling_in_solid})

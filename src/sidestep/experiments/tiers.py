@@ -1,0 +1,83 @@
+"""When a run is worth compiling.
+
+Compiling the loop for one policy takes longer than a few thousand rounds as they are. So a policy plays
+its first rounds interpreted, and is compiled once it has played TIER rounds in this process, or at once
+where its compiled loop is in the cache already. What is decided is the same either way; the last digits
+of values may differ. Runs that belong together count together, so that all of them are played alike.
+"""
+
+import hashlib
+import sys
+import warnings
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sidestep.core.cache import cache_folder, fingerprint
+from sidestep.core.compiled import is_installed
+from sidestep.errors import SlowRunWarning
+
+TIER = 3000  # rounds
+MANY = 100_000  # rounds that nobody plays interpreted without being warned
+
+_played: Counter[tuple[str, bool]] = Counter()
+
+
+def are_many(rounds: int) -> bool:
+    """Whether so many rounds that belong together are worth compiling for."""
+    return rounds > TIER and is_installed()
+
+
+def is_worth_compiling(knobs: Any, rounds: int, *, on_solid: bool) -> bool:
+    """Whether the next rounds of a policy should run compiled; counts them."""
+    if not is_installed():
+        return False
+    kind = shape_of(knobs), on_solid
+    _played[kind] += rounds
+    return _played[kind] > TIER or _mark(knobs, on_solid=on_solid).exists()
+
+
+def note_interpreted(rounds: int) -> None:
+    """Without a compiler: say once how to get one, and warn of a run that will take long."""
+    if is_installed():
+        return
+    _say_how_to_compile()
+    if rounds > MANY:
+        warnings.warn(
+            f"{rounds:,} rounds without a compiler take milliseconds each: "
+            'pip install "sidestep[lab]" brings one',
+            SlowRunWarning,
+            stacklevel=3,
+        )
+
+
+@cache
+def _say_how_to_compile() -> None:
+    print(
+        'sidestep: playing without a compiler; pip install "sidestep[lab]" brings the compiled loop',
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def mark_compiled(knobs: Any, *, on_solid: bool) -> None:
+    """Note that the loop of a policy is in the cache."""
+    mark = _mark(knobs, on_solid=on_solid)
+    if not mark.exists():
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+
+
+def _mark(knobs: Any, *, on_solid: bool) -> Path:
+    where = "solid" if on_solid else "arms"
+    shape = hashlib.sha256(shape_of(knobs).encode()).hexdigest()[:8]
+    name = f"{type(knobs).__name__}-{shape}-{where}-{fingerprint()}.compiled"
+    return Path(cache_folder()) / name
+
+
+def shape_of(knobs: Any) -> str:
+    """What numba compiles anew for: the types of the knobs, and of what is in them."""
+    name = type(knobs).__name__
+    inside = ",".join(map(shape_of, knobs)) if isinstance(knobs, tuple) else ""
+    return f"{name}({inside})" if inside else name

@@ -1,0 +1,133 @@
+"""What the evidence of a policy says of every vector, and of the effects of an action.
+
+The prior is N(0, M^2/d) whatever rho the policy plays with. Actions that are asked about were chosen by
+looking at the data, which intervals of a posterior do not know of: as they are they cover 91 to 96 times
+in 100 instead of 95, so those of effects are drawn a tenth wider. Coverage is measured, not proved
+(docs/theory.md).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_probability
+from sidestep.core.pooled import spectrum_of
+from sidestep.core.posterior import Posterior, noise_levels, prior_of, without_levels
+from sidestep.core.problem import Problem
+from sidestep.core.rank import rank_odds
+from sidestep.core.tolerances import Limits
+from sidestep.errors import InputError
+from sidestep.policies.base import CompiledPolicy, State
+
+WIDER = 1.1
+CERTAIN = 0.05  # a rank that the spectrum excludes at this level is no longer weighed
+
+
+class Interval(NamedTuple):
+    """An estimate, and where the truth lies with the level asked for."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Belief(NamedTuple):
+    """A Gaussian for every vector, and how well its spread is known."""
+
+    posterior: Posterior
+    information: FloatArray  # what was measured of every vector: sum of a a' / R^2; (L+1, d, d)
+    pull: FloatArray  # and towards what: sum of a x / R^2; (L+1, d)
+    variance: float  # of a coordinate, beforehand: M^2 / d
+    freedom: float  # degrees of freedom of the noise; infinite where it is told
+
+
+class OutcomeEffects(NamedTuple):
+    """<a, theta_v> of every vector and action."""
+
+    estimate: FloatArray  # (L+1, K)
+    spread: FloatArray  # (L+1, K): a standard deviation, drawn wider
+
+
+def belief_of(policy: CompiledPolicy, state: State) -> Belief:
+    """What is believed under the honest prior."""
+    problem, evidence = policy.problem, state.evidence
+    prior = prior_of(problem, None)._replace(rho=policy.knobs.confidence.rho)
+    noise, learned = prior.noise, np.isnan(prior.noise)
+    freedom = np.inf
+    if learned.any():
+        noise = noise_levels(prior, evidence)
+        freedom = max(float(evidence.weight[learned].sum()) - problem.width * learned.sum(), 1.0)
+    gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
+    posterior = posterior_under(gram, moment, noise, prior.variance)
+    if problem.intercept:
+        posterior = without_levels(posterior)
+    scale = noise[:, None] ** -2.0
+    return Belief(posterior, gram * scale[:, :, None], moment * scale, prior.variance, freedom)
+
+
+def posterior_under(
+    gram: FloatArray, moment: FloatArray, noise: FloatArray, variance: float
+) -> Posterior:
+    """The posterior of the prior N(0, variance), for all vectors at once.
+
+    By eigenvalues: where next to no noise meets directions that were never measured, the smallest are
+    those of the prior, and rounding must not push them below.
+    """
+    values, axes = np.linalg.eigh(gram)
+    ridge = (noise**2 / variance)[:, None]
+    shrunk = axes / (np.maximum(values, 0.0) + ridge)[:, None, :]
+    inverse = shrunk @ axes.transpose(0, 2, 1)
+    return Posterior((inverse @ moment[:, :, None])[:, :, 0], inverse, noise)
+
+
+def checked_belief(policy: Any, state: State, level: float) -> Belief:
+    """The same, or one sentence that says what it cannot be had for."""
+    check_probability("level", level)
+    if not isinstance(policy, CompiledPolicy):
+        raise InputError(f"recommend needs a policy of this package, got {type(policy).__name__}")
+    return belief_of(policy, state)
+
+
+def odds_of(problem: Problem, belief: Belief) -> FloatArray:
+    """Probability of every rank 0..min(L, d) of the protected vectors; (min(L, d) + 1,).
+
+    Where a resolution or an eigenvalue is told, directions that are certainly there are counted, and
+    directions that certainly do not matter are not.
+    """
+    odds = np.zeros(min(problem.n_protected, problem.dim) + 1)
+    if problem.subspace_dim is not None:
+        odds[problem.subspace_dim] = 1.0
+        return odds
+    odds[1:] = rank_odds(belief.posterior)
+    if problem.resolution is not None or problem.eigenvalue is not None:
+        seen = spectrum_of(problem, belief.posterior, belief.variance, CERTAIN)
+        least, most = max(seen.separated, 1), max(seen.separated + seen.undecided, 1)
+        kept = np.clip(np.arange(len(odds)), least, most)
+        return np.bincount(kept, odds, minlength=len(odds)).astype(float)
+    return odds
+
+
+def outcome_effects(belief: Belief, actions: FloatArray) -> OutcomeEffects:
+    """Effects of the rows of `actions` (K, d) on every outcome."""
+    posterior = belief.posterior
+    forms = np.einsum("kj,vji,ki->vk", actions, posterior.inverse, actions, optimize=True)
+    spread = posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0))
+    return OutcomeEffects(posterior.mean @ actions.T, WIDER * spread)
+
+
+def quantile(belief: Belief, level: float) -> float:
+    """How many standard deviations an interval reaches to either side."""
+    return float(stdtrit(belief.freedom, 0.5 + level / 2))
+
+
+def within_odds(belief: Belief, limits: Limits, effects: OutcomeEffects) -> FloatArray:
+    """Probability that every protected effect of an action is within its tolerance; (K,).
+
+    The vectors are independent under the posterior, so that the joint probability is a product.
+    """
+    estimate, spread = effects.estimate[1:], np.maximum(effects.spread[1:], 1e-300)
+    below = stdtr(belief.freedom, (limits.high[:, None] - estimate) / spread)
+    under = stdtr(belief.freedom, (limits.low[:, None] - estimate) / spread)
+    return np.asarray(np.prod(np.maximum(below - under, 0.0), axis=0))

@@ -1,0 +1,227 @@
+"""Thompson sampling with a directed query (ours, the default; no regret bound is known).
+
+Draw twice. The winner of the first draw is played, and what is measured is what separates it from the
+winner of the second: the vector that takes most off the variance of their comparison. Where neither of
+the two can show what separates them, information is bought: another action that can is played instead, if
+it is worth its price.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_positive
+from sidestep.core.confidence import Confidence
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import Forms, Menu
+from sidestep.core.geometry import dot
+from sidestep.core.kernels import kernel
+from sidestep.core.places import Found, Telling, best_along, most_telling_in
+from sidestep.core.pooled import ranks
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    draw,
+    most_telling,
+    posterior_of,
+    row_weights,
+    variance,
+)
+from sidestep.core.problem import Problem
+from sidestep.core.rank import Spectrum
+from sidestep.core.sensitivity import Frame, gradient, pooled_frame
+from sidestep.core.solids import Body
+from sidestep.policies.base import EXPLORE, PLAY, CompiledPolicy, State
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.sampling import (
+    common_knobs,
+    first_state,
+    rank_spectrum,
+    review_rank,
+    rounds_until_rank_review,
+)
+from sidestep.policies.within import WithinKnobs
+
+PART_DRAW = 0.4  # share of the spread that is drawn within tolerances
+
+
+class DirectedKnobs(NamedTuple):
+    """DirectedThompson as compiled code reads it."""
+
+    metric: int
+    confidence: Confidence
+    prior: Prior
+    rank: int  # s, or -1: core_set says
+    costs: FloatArray  # (L+1,)
+    informative: float  # eta
+    share: float
+    kappa: float
+
+
+@kernel
+def _contest(view: Frame, action: FloatArray, other: FloatArray) -> tuple[FloatArray, bool]:
+    """Gradient of what is in question, (L+1, d), and whether the two actions differ.
+
+    They are compared by value: an arm may be listed twice.
+    """
+    slopes = gradient(view, action)
+    differ = False
+    for j in range(action.size):
+        differ = differ or action[j] != other[j]
+    if differ:
+        rival = gradient(view, other)
+        for v in range(slopes.shape[0]):
+            for j in range(action.size):
+                slopes[v, j] -= rival[v, j]
+    return slopes, differ
+
+
+@kernel
+def _buys(
+    knobs: DirectedKnobs,
+    contested: float,
+    gain_here: float,
+    gain_elsewhere: float,
+    price: float,
+    coin: float,
+) -> bool:
+    """Whether another action shows so much more that it is worth its price.
+
+    What costs up to kappa standard deviations of the contest always is; what costs k times that is
+    bought in one round of k^2, so that no contest is left undecided for good because it is dear.
+    """
+    affordable = price * np.sqrt(coin) <= knobs.kappa * np.sqrt(contested)
+    return gain_here < knobs.informative * gain_elsewhere and affordable
+
+
+@kernel
+def _purchase(
+    knobs: DirectedKnobs,
+    posterior: Posterior,
+    contest: tuple[FloatArray, FloatArray, FloatArray],
+    place: Any,
+    view: Frame,
+    coin: float,
+) -> tuple[bool, Telling, float]:
+    """Whether information is bought, where, and for what price; contest: slopes and two actions.
+
+    Only where the contenders are uninformative: neither takes a fair share off what is contested.
+    """
+    slopes, action, other = contest
+    contested = variance(posterior, slopes)
+    _, mine = most_telling(posterior, knobs.costs, slopes, action)
+    _, rivals = most_telling(posterior, knobs.costs, slopes, other)
+    gain_here = max(mine, rivals)
+    if gain_here >= knobs.share * contested:
+        return False, Telling(action, 0, 0, gain_here), 0.0
+    best_information = most_telling_in(place, posterior, knobs.costs, slopes, view.rest)
+    price = dot(action, view.rest) - dot(best_information.action, view.rest)
+    bought = _buys(knobs, contested, gain_here, best_information.gain, price, coin)
+    return bought, best_information, price
+
+
+@kernel
+def _choose(
+    knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, place: Any, draws: Draws
+) -> tuple[Found, int, int]:
+    """What is played, among arms or in a solid, which vector is measured, and the phase."""
+    posterior = posterior_of(knobs.prior, evidence)
+    drawn, weights = draw(posterior, draws.normals, 2), row_weights(posterior)
+    real, doubted = ranks(knobs.rank, core_set, evidence.counts)
+    chance = draws.normals[: drawn.shape[2]]
+    view = pooled_frame(drawn[0], weights, real)
+    played = best_along(place, view.rest, chance)
+    other = best_along(place, pooled_frame(drawn[1], weights, doubted).rest, chance).action
+    slopes, differ = _contest(view, played.action, other)
+    if differ:
+        contest = (slopes, played.action, other)
+        bought, told, price = _purchase(knobs, posterior, contest, place, view, draws.uniforms[0])
+        if bought:
+            return Found(told.action, told.arm, played.value - price), told.vector, EXPLORE
+    if doubted > real:
+        slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), played.action, other)
+    index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
+    return played, index, PLAY
+
+
+@kernel
+def _on_arms(
+    knobs: DirectedKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    played, index, phase = _choose(knobs, evidence, core_set, menu, draws)
+    return Choice(played.arm, index, phase, played.value)
+
+
+@kernel
+def _on_ball(
+    knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    played, index, phase = _choose(knobs, evidence, core_set, body, draws)
+    return ChoiceOnBall(played.action, index, phase, played.value, np.nan)
+
+
+register(DirectedKnobs, _on_arms, _on_ball)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectedThompson(CompiledPolicy):
+    """Thompson sampling that asks what separates two draws, and pays where no contender can tell.
+
+    Within tolerances, where the problem tells some, it plays as within.py says, with part of a draw;
+    nothing is bought there, and kappa says what a draw may cost against the best expected action.
+
+    rho, memory, delta   as in ProtectedThompson
+    informative   another action must show 1 / informative times what the contenders show (eta)
+    share         and they less than this share of the contested variance
+    kappa         and it may cost so many standard deviations of the contest; one that is dearer is
+                  bought the more rarely
+    """
+
+    problem: Problem
+    rho: float | None = None
+    memory: float | None = None
+    delta: float = 0.05
+    informative: float = 0.1
+    share: float = 0.05
+    kappa: float = 2.0
+    knobs: DirectedKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
+
+    plays_solids = True
+
+    def __post_init__(self) -> None:
+        for knob in ("informative", "share", "kappa"):
+            check_positive(knob, getattr(self, knob))
+        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        rule = (float(self.informative), float(self.share), float(self.kappa))
+        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule)
+        if self.problem.limits is not None:
+            within = (PART_DRAW, float(self.kappa), True, self.problem.intercept)
+            knobs = WithinKnobs(*common, self.problem.limits, *within)
+        object.__setattr__(self, "knobs", knobs)
+
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
+        """Two posterior draws, and what decides about a dear action."""
+        return 1, 2 * self.problem.n_vectors * self.problem.width
+
+    def init(self) -> State:
+        """State before the first round."""
+        return first_state(self)
+
+    def rounds_until_review(self, state: State) -> int:
+        """Rounds until the rank is looked at again, where it is not told."""
+        return rounds_until_rank_review(self, state)
+
+    def review(self, state: State) -> None:
+        """Look at the rank again, in place."""
+        review_rank(self, state)
+
+    def spectrum(self, state: State) -> Spectrum | None:
+        """What the evidence says of the rank; None where the player is told it."""
+        return rank_spectrum(self, state)

@@ -1,0 +1,123 @@
+"""Vectors drawn from the posterior: many at once, and of a rank of their own where the rank matters.
+
+Where tolerances say what is tolerated, the vectors are independent Gaussians. The paper's reward knows
+them only through the span of the protected ones, so these are drawn as vectors of rank k, k by its odds:
+
+    theta_i = A_i B,   A_i ~ N(0, M^2/k) in R^k,   B (k, d) ~ N(0, 1/d)
+
+given what was measured of them. A given B is Gaussian, and so is B given A: a few alternating draws from
+a good start, in many chains at once, are draws of both (Gibbs). The rank of a chain stays.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.posterior import Posterior, row_weights
+from sidestep.policies.belief import Belief
+
+CHAINS = 125
+SETTLING = 3  # alternating draws that are not kept
+KEPT = 8  # of every chain
+JITTER = 1e-14  # of the mean eigenvalue, against rounding
+
+
+class Sample(NamedTuple):
+    """Draws of all vectors, and of the target off the protected ones."""
+
+    vectors: FloatArray  # (n, L+1, d)
+    rests: FloatArray  # theta_perp; (n, d)
+
+
+def draw_vectors(posterior: Posterior, rng: Generator, times: int) -> FloatArray:
+    """Independent draws of all vectors, in pairs that mirror each other; (times, L+1, d)."""
+    normals = rng.standard_normal(((times + 1) // 2, *posterior.mean.shape))
+    normals = np.concatenate([normals, -normals])[:times]
+    factors = np.linalg.cholesky(posterior.inverse) * posterior.noise[:, None, None]
+    return posterior.mean + (factors @ normals[..., None])[..., 0]
+
+
+def draw_of_ranks(
+    belief: Belief, odds: FloatArray, norm_bound: float, rng: Generator, chains: int = CHAINS
+) -> Sample:
+    """Draws whose protected vectors have a rank of their own each; odds (min(L, d) + 1,)."""
+    posterior = belief.posterior
+    n, d = posterior.mean.shape
+    vectors = draw_vectors(posterior, rng, chains * KEPT).reshape(KEPT, chains, n, d)
+    rests = vectors[:, :, 0].copy()
+    starts = _directions(vectors[0], row_weights(posterior))
+    ranks = even_ranks(odds, chains)
+    for rank in range(1, len(odds)):
+        mine = np.flatnonzero(ranks == rank)
+        if len(mine) == 0:
+            continue
+        start, scale = starts[mine, :rank], norm_bound**2 / rank
+        for kept, (shares, basis) in enumerate(_alternate(belief, start, scale, rng)):
+            vectors[kept, mine, 1:] = shares @ basis
+            rests[kept, mine] = off_span(basis, rests[kept, mine])
+    return Sample(vectors.reshape(-1, n, d), rests.reshape(-1, d))
+
+
+def even_ranks(odds: FloatArray, count: int) -> IntArray:
+    """So many ranks, each as often as its odds say, to within one; (count,)."""
+    steps = (np.arange(count) + 0.5) / count
+    return np.minimum(np.searchsorted(np.cumsum(odds), steps), len(odds) - 1)
+
+
+def off_span(basis: FloatArray, vectors: FloatArray) -> FloatArray:
+    """What is left of every vector (n, d) off the rows of its basis (n, k, d)."""
+    if basis.shape[1] >= basis.shape[2]:
+        return np.zeros_like(vectors)
+    axes = np.linalg.qr(basis.transpose(0, 2, 1))[0]
+    along = (vectors[:, None, :] @ axes)[:, 0]
+    return np.asarray(vectors - (axes @ along[:, :, None])[:, :, 0])
+
+
+def _directions(vectors: FloatArray, weights: FloatArray) -> FloatArray:
+    """Directions of the protected rows, strongest first, better known rows counting more."""
+    return np.linalg.svd(vectors[:, 1:] * weights[1:, None], full_matrices=False)[2]
+
+
+def _alternate(
+    belief: Belief, basis: FloatArray, scale: float, rng: Generator
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Alternating draws of coefficients (c, L, k) and bases (c, k, d), from a basis of every chain."""
+    information, pull = belief.information[1:], belief.pull[1:]
+    kept = []
+    for turn in range(SETTLING + KEPT):
+        across = basis.transpose(0, 2, 1)
+        precision = basis[:, None] @ information @ across[:, None]  # (c, L, k, k)
+        shares = _gaussian(precision + np.eye(basis.shape[1]) / scale, pull @ across, rng)
+        basis = _redrawn(information, pull, shares, basis, rng)
+        if turn >= SETTLING:
+            kept.append((shares, basis))
+    return kept
+
+
+def _redrawn(
+    information: FloatArray, pull: FloatArray, shares: FloatArray, basis: FloatArray, rng: Generator
+) -> FloatArray:
+    """The basis of every chain drawn anew, one row after the other given the rest; (c, k, d)."""
+    d, basis = basis.shape[2], basis.copy()
+    flat = information.reshape(len(pull), d * d)
+    rows = shares @ basis  # theta_i; (c, L, d)
+    for a in range(basis.shape[1]):
+        share = shares[:, :, a, None]
+        rows -= share * basis[:, None, a]
+        left = pull - (information @ rows[..., None])[..., 0]
+        precision = (share[:, :, 0] ** 2 @ flat).reshape(-1, d, d) + d * np.eye(d)
+        basis[:, a] = _gaussian(precision, (share * left).sum(axis=1), rng)
+        rows += share * basis[:, None, a]
+    return basis
+
+
+def _gaussian(precision: FloatArray, right: FloatArray, rng: Generator) -> FloatArray:
+    """Draws of N(P^-1 b, P^-1), one for every precision P (..., n, n) and right side b (..., n)."""
+    n = right.shape[-1]
+    jitter = JITTER * np.trace(precision, axis1=-2, axis2=-1)[..., None, None] / n
+    precision = precision + jitter * np.eye(n)
+    factor = np.linalg.cholesky(precision)
+    noise = (factor @ rng.standard_normal(right.shape)[..., None])[..., 0]
+    return np.linalg.solve(precision, (right + noise)[..., None])[..., 0]

@@ -1,0 +1,155 @@
+"""Thompson sampling for the protected bandit (ours).
+
+Draw every vector from what is believed of it (core/posterior.py), pool the protected draws into their
+closest s-dimensional subspace, vectors that are better known counting more, and play the best action
+of that draw. There is no CORE-SET phase and no optimistic problem. What is measured is the vector whose
+measurement takes most off the variance of the reward of the action that is played. With query="widest" it
+is the vector that is least known along that action: for this query there is a regret bound on the
+ball (docs/theory.md).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_choice
+from sidestep.core.confidence import Confidence
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import Forms, Menu
+from sidestep.core.kernels import kernel
+from sidestep.core.places import Found, best_along
+from sidestep.core.pooled import (
+    ranks,
+)
+from sidestep.core.posterior import (
+    Prior,
+    draw,
+    least_known,
+    most_telling,
+    posterior_of,
+    row_weights,
+)
+from sidestep.core.problem import Problem
+from sidestep.core.rank import Spectrum
+from sidestep.core.sensitivity import gradient, pooled_frame
+from sidestep.core.solids import Body
+from sidestep.policies.base import PLAY, CompiledPolicy, State
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.sampling import (
+    common_knobs,
+    first_state,
+    rank_spectrum,
+    review_rank,
+    rounds_until_rank_review,
+)
+from sidestep.policies.within import WithinKnobs
+
+FULL_DRAW = 1.0  # share of the spread that is drawn within tolerances
+
+
+class ThompsonKnobs(NamedTuple):
+    """ProtectedThompson as compiled code reads it."""
+
+    metric: int
+    confidence: Confidence
+    prior: Prior
+    rank: int  # s, or -1: core_set says
+    costs: FloatArray  # (L+1,)
+    is_directed: bool
+
+
+@kernel
+def _choose(
+    knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, place: Any, draws: Draws
+) -> tuple[Found, int]:
+    """What is played, among arms or in a solid, and which vector is measured."""
+    posterior = posterior_of(knobs.prior, evidence)
+    drawn, weights = draw(posterior, draws.normals, 1)[0], row_weights(posterior)
+    real, doubted = ranks(knobs.rank, core_set, evidence.counts)
+    view = pooled_frame(drawn, weights, real)
+    played = best_along(place, view.rest, draws.normals[: drawn.shape[1]])
+    if doubted > real:
+        view = pooled_frame(drawn, weights, doubted)
+    if knobs.is_directed:
+        slopes = gradient(view, played.action)
+        index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
+    else:
+        index = least_known(posterior, knobs.costs, played.action)
+    return played, index
+
+
+@kernel
+def _on_arms(
+    knobs: ThompsonKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    played, index = _choose(knobs, evidence, core_set, menu, draws)
+    return Choice(played.arm, index, PLAY, played.value)
+
+
+@kernel
+def _on_ball(
+    knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    played, index = _choose(knobs, evidence, core_set, body, draws)
+    return ChoiceOnBall(played.action, index, PLAY, played.value, np.nan)
+
+
+register(ThompsonKnobs, _on_arms, _on_ball)
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedThompson(CompiledPolicy):
+    """Play the best action of a posterior draw; measure what its reward depends on most.
+
+    Within tolerances, where the problem tells some, it plays as within.py says, with full draws.
+
+    rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
+    memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
+    delta    at which the rank is decided, where a resolution is told instead of it
+    query    "directed": measure what the reward depends on most; "widest": what is least known
+    """
+
+    problem: Problem
+    rho: float | None = None
+    memory: float | None = None
+    delta: float = 0.05
+    query: str = "directed"
+    knobs: ThompsonKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
+
+    plays_solids = True
+
+    def __post_init__(self) -> None:
+        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        check_choice("query", self.query, ("directed", "widest"))
+        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, self.query == "directed")
+        if self.problem.limits is not None:
+            rule = (FULL_DRAW, np.inf, self.query == "directed")  # no price is too high
+            knobs = WithinKnobs(*common, self.problem.limits, *rule, self.problem.intercept)
+        object.__setattr__(self, "knobs", knobs)
+
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
+        """One posterior draw."""
+        return 0, self.problem.n_vectors * self.problem.width
+
+    def init(self) -> State:
+        """State before the first round."""
+        return first_state(self)
+
+    def rounds_until_review(self, state: State) -> int:
+        """Rounds until the rank is looked at again, where it is not told."""
+        return rounds_until_rank_review(self, state)
+
+    def review(self, state: State) -> None:
+        """Look at the rank again, in place."""
+        review_rank(self, state)
+
+    def spectrum(self, state: State) -> Spectrum | None:
+        """What the evidence says of the rank; None where the player is told it."""
+        return rank_spectrum(self, state)

@@ -1,0 +1,98 @@
+"""What policies that draw from the posterior share: knobs, the first state, the review of the rank."""
+
+from typing import NamedTuple, Protocol
+
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_probability
+from sidestep.core.confidence import Confidence
+from sidestep.core.coreset import next_check
+from sidestep.core.estimator import no_evidence
+from sidestep.core.forms import COVARIANCE
+from sidestep.core.pooled import first_directions, resolution_of, review_directions, spectrum_of
+from sidestep.core.posterior import Prior, posterior_of, prior_of, relative_costs
+from sidestep.core.problem import Problem
+from sidestep.core.rank import Spectrum
+from sidestep.policies.base import FOREVER, State, confidence_for
+
+
+class SamplingKnobs(Protocol):
+    """What the knobs of such a policy begin with."""
+
+    @property
+    def prior(self) -> Prior:
+        """What is believed before the first round."""
+
+    @property
+    def rank(self) -> int:
+        """S, or -1 where the state says which directions are taken for real."""
+
+
+class Sampler(Protocol):
+    """A policy that draws from the posterior."""
+
+    @property
+    def problem(self) -> Problem:
+        """What the player is told."""
+
+    @property
+    def knobs(self) -> SamplingKnobs:
+        """As compiled code reads them."""
+
+    @property
+    def delta(self) -> float:
+        """At which the rank is decided."""
+
+
+class CommonKnobs(NamedTuple):
+    """How the knobs of such a policy begin, in this order."""
+
+    metric: int
+    confidence: Confidence
+    prior: Prior
+    rank: int
+    costs: FloatArray
+
+
+def common_knobs(
+    problem: Problem, rho: float | None, memory: float | None, delta: float
+) -> CommonKnobs:
+    """The knobs that they have in common, checked here."""
+    check_probability("delta", delta)
+    within = problem.tolerance is not None
+    if problem.subspace_dim is None and not within:
+        resolution_of(problem)
+    prior = prior_of(problem, rho)
+    confidence = confidence_for(
+        problem, rho=1.0, delta=0.05, needs_noise=False, memory=memory, follows_tolerances=True
+    )
+    rank = problem.n_protected if within else -1  # within tolerances no rank is needed
+    rank = rank if problem.subspace_dim is None else problem.subspace_dim
+    confidence = confidence._replace(rho=prior.rho)
+    return CommonKnobs(COVARIANCE, confidence, prior, rank, relative_costs(problem))
+
+
+def first_state(policy: Sampler) -> State:
+    """State before the first round; of an unknown rank one direction is taken for real."""
+    problem = policy.problem
+    return State(no_evidence(policy.knobs.prior.rho, problem.width), first_directions(problem))
+
+
+def rounds_until_rank_review(policy: Sampler, state: State) -> int:
+    """The rank, where it is not told, is looked at again when a tenth more has been measured."""
+    return FOREVER if policy.knobs.rank >= 0 else next_check(state.round) - state.round
+
+
+def review_rank(policy: Sampler, state: State) -> None:
+    """Which directions are taken for real, and which are open, in place."""
+    prior = policy.knobs.prior
+    posterior = posterior_of(prior, state.evidence)
+    review_directions(policy.problem, posterior, prior.variance, policy.delta, state.core_set)
+
+
+def rank_spectrum(policy: Sampler, state: State) -> Spectrum | None:
+    """What the evidence says of the rank; None where the player is told it."""
+    prior = policy.knobs.prior
+    if policy.knobs.rank >= 0:
+        return None
+    posterior = posterior_of(prior, state.evidence)
+    return spectrum_of(policy.problem, posterior, prior.variance, policy.delta)

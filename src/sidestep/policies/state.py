@@ -1,0 +1,213 @@
+"""What a policy has learned, as a value and as text.
+
+The numbers of a state mean something only to a policy like the one that wrote it: with another rho the
+inverse is of another matrix, with another problem the intervals are of another noise. So the text says
+whose state it is (`Fingerprint`), and reading compares that, and every number that could not have been
+written, before anything is decided on it. Texts of version 2 do not say it; they are read with a warning.
+"""
+
+import dataclasses
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import shown
+from sidestep.core.coreset import UNPROVED
+from sidestep.core.estimator import Evidence
+from sidestep.core.problem import Problem
+from sidestep.errors import InputError, UnsignedStateWarning
+
+STATE_VERSION = 3
+UNSIGNED = 2  # the last version that did not say whose state it is
+KEYS = {UNSIGNED: {"version", "evidence", "core_set"}}
+KEYS[STATE_VERSION] = KEYS[UNSIGNED] | {"fingerprint"}
+WHOLE = ("counts", "streak", "core_set")  # what counts or switches
+NOT_NEGATIVE = ("counts", "streak", "core_set", "weight", "misfit")
+ROUNDING = 1e-6  # share of the largest eigenvalue by which rounding may leave one below zero
+
+
+class Fingerprint(NamedTuple):
+    """Whose state it is: the class of the policy, its problem, and what its numbers depend on."""
+
+    policy: str
+    problem: dict[str, Any]
+    learning: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What a policy has learned."""
+
+    evidence: Evidence
+    # (L+1,): 1 for the target and the core set; all 0 until it is known; the target's is UNPROVED where
+    # the search for the best subset stopped at its cap
+    core_set: IntArray
+    fingerprint: Fingerprint | None = None  # None: nothing has been measured yet
+
+    @property
+    def round(self) -> int:
+        """Number of measurements so far."""
+        return int(self.evidence.counts.sum())
+
+    def to_json(self) -> str:
+        """The state as text; `state_from_json` gives it back to the last bit."""
+        evidence = {name: value.tolist() for name, value in self.evidence._asdict().items()}
+        content = {"evidence": evidence, "core_set": self.core_set.tolist()}
+        whose = None if self.fingerprint is None else self.fingerprint._asdict()
+        return json.dumps(
+            {"version": STATE_VERSION, "fingerprint": whose, **content}, allow_nan=False
+        )
+
+
+def facts_of(problem: Problem) -> dict[str, Any]:
+    """A problem as JSON has it."""
+    return {name: as_json(getattr(problem, name)) for name in _defaults(problem)}
+
+
+def as_json(value: Any) -> Any:
+    """A knob as JSON gives it back."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return [as_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def read_state(mine: Fingerprint, problem: Problem, first: State, text: str) -> State:
+    """State from the text that `to_json` wrote, checked against the policy that reads it.
+
+    `mine` is the fingerprint of that policy and `first` its state before the first round.
+    """
+    content, arrays = _parsed(text)
+    expected = {**first.evidence._asdict(), "core_set": first.core_set}
+    for name, like in expected.items():
+        if arrays[name].shape != like.shape:
+            raise InputError(
+                f"state must have {name} of shape {like.shape} for this problem, "
+                f"got {arrays[name].shape}"
+            )
+        _check_numbers(name, arrays[name])
+    for name in ("gram", "inverse"):
+        _check_definite(name, arrays[name])
+    core_set = arrays.pop("core_set")
+    whose = _fingerprint(content.get("fingerprint"))
+    state = State(Evidence(**arrays), core_set, whose)
+    if content["version"] == UNSIGNED:
+        warnings.warn(
+            "this state is of version 2, which does not say whose it is: make sure that problem and "
+            "policy are those that wrote it",
+            UnsignedStateWarning,
+            stacklevel=4,
+        )
+        return dataclasses.replace(state, fingerprint=mine)
+    if whose is not None:
+        _check_same(mine, whose, problem)
+    elif state.to_json() != dataclasses.replace(first, fingerprint=None).to_json():
+        raise InputError("state must say which policy wrote it, got measurements of nobody")
+    return state
+
+
+def _parsed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The content of a text, and its arrays by name; checked for its keys and its version."""
+    try:
+        content = json.loads(text)
+        version = content["version"]
+        is_known = isinstance(version, int) and version in KEYS
+        arrays = {}
+        if is_known:
+            arrays = {name: _array(name, content["evidence"][name]) for name in Evidence._fields}
+            arrays["core_set"] = _array("core_set", content["core_set"])
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        came = repr(text)[:60]
+        raise InputError(f"state must be the text that to_json wrote, got {came}") from error
+    if not is_known:
+        raise InputError(f"state must have version {STATE_VERSION}, got {version!r}")
+    unknown = [*(set(content) - KEYS[version]), *(set(content["evidence"]) - set(Evidence._fields))]
+    if unknown:
+        raise InputError(f"state must have no keys but its own, got {min(unknown)!r}")
+    return content, arrays
+
+
+def _array(name: str, value: Any) -> FloatArray | IntArray:
+    """One field as an array of its own type."""
+    array = np.array(value)
+    if name in WHOLE and array.size and array.dtype.kind != "i":
+        raise InputError(f"state must have whole numbers in {name}, got {shown(value)}")
+    if array.dtype.kind not in "if":
+        raise TypeError(name)
+    return array.astype(np.int64 if name in WHOLE else float)
+
+
+def _check_numbers(name: str, array: FloatArray | IntArray) -> None:
+    """Raise where a field holds what no measurement leaves there."""
+    if not np.isfinite(array).all():
+        raise InputError(f"state must be finite numbers, got NaN or infinity in {name}")
+    if name in NOT_NEGATIVE and array.min(initial=0) < 0:
+        raise InputError(f"state must have no negative {name}, got {array.min():g}")
+    if name == "core_set" and array.max(initial=0) > UNPROVED:
+        raise InputError(f"state must have 0, 1 or 2 in core_set, got {array.max()}")
+
+
+def _check_definite(name: str, matrices: FloatArray) -> None:
+    """Raise unless every matrix is symmetric and has no eigenvalue below zero, up to rounding."""
+    for row, matrix in enumerate(matrices):
+        values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+        slack = ROUNDING * np.abs(values).max()
+        if values[0] < -slack or np.abs(matrix - matrix.T).max() > slack:
+            raise InputError(
+                f"state must have a positive definite {name} for every vector, "
+                f"got {shown(matrix.tolist())} for vector {row}"
+            )
+
+
+def _fingerprint(value: Any) -> Fingerprint | None:
+    """A fingerprint from what JSON gave back."""
+    if value is None:
+        return None
+    if not isinstance(value, dict) or set(value) != set(Fingerprint._fields):
+        raise InputError(f"state must say which policy wrote it, got {shown(value)}")
+    return Fingerprint(**value)
+
+
+def _check_same(mine: Fingerprint, whose: Fingerprint, problem: Problem) -> None:
+    """Raise unless a state was written by a policy like this one, for a problem like this one."""
+    if whose.policy != mine.policy:
+        raise InputError(f"state must be that of a {mine.policy}, got one of {shown(whose.policy)}")
+    # a field that an older version did not know had what is now its default
+    known = {**_defaults(problem), **_mapping("problem", whose.problem)}
+    _compare("state must be of a problem with", mine.problem, known)
+    _compare("state must be learned with", mine.learning, _mapping("learning", whose.learning))
+
+
+def _compare(sentence: str, mine: Mapping[str, Any], whose: Mapping[str, Any]) -> None:
+    for name in [*mine, *(set(whose) - set(mine))]:
+        if name not in mine:
+            raise InputError(f"{sentence} what this policy knows, got {shown(name)} as well")
+        if name not in whose or whose[name] != mine[name]:
+            came = shown(whose[name]) if name in whose else "nothing"
+            raise InputError(f"{sentence} {name} = {shown(mine[name])}, got {came}")
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"state must name its {name}, got {shown(value)}")
+    return value
+
+
+def _defaults(problem: Problem) -> dict[str, Any]:
+    """Every field that a problem is made from, with its default (None where there is none)."""
+    return {
+        one.name: None if one.default is dataclasses.MISSING else as_json(one.default)
+        for one in dataclasses.fields(problem)
+        if one.init
+    }

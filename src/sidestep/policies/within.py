@@ -1,0 +1,137 @@
+"""How the Thompson players choose where tolerances are told.
+
+Over finitely many arms this is a linear bandit with L+1 outcomes: the value of an action depends on its
+own effects alone, which measuring it shows. So there is no blind spot to pay for, and the rule is short:
+
+- draw every vector from its posterior, with `spread` times its standard deviation
+- play the best action of the draw, unless its price is too high: what it is expected to lose against the
+  best expected action. What costs up to kappa drawn standard deviations of its value is always played,
+  what costs k times that in one round of k^2
+- measure the outcome that takes most off the variance of its value: the target, or a protected outcome
+  that may yet be beyond its limit, by its penalty
+
+ProtectedThompson draws with the whole spread and asks for no price. DirectedThompson draws with less: a
+penalty of many tolerances is a steep price for every draw that goes beyond them.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidestep.core.aims import expected_within, steepness_within
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.confidence import Confidence
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import Forms, Menu
+from sidestep.core.geometry import copy_into, scaled
+from sidestep.core.kernels import kernel
+from sidestep.core.places import Found, best_expected_in, best_in
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    draw,
+    least_known,
+    most_telling,
+    posterior_of,
+    variance,
+    without_levels,
+)
+from sidestep.core.solids import Body
+from sidestep.core.tolerances import Limits
+from sidestep.policies.base import PLAY
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+
+
+class WithinKnobs(NamedTuple):
+    """A Thompson player within tolerances, as its kernels read it."""
+
+    metric: int
+    confidence: Confidence
+    prior: Prior
+    rank: int  # plays no part
+    costs: FloatArray  # (L+1,)
+    limits: Limits
+    spread: float
+    kappa: float  # infinite: no price is too high
+    is_directed: bool  # else what is least known is measured
+    has_levels: bool  # of what is learned the last coordinate is the level, which no aim sees
+
+
+@kernel
+def slopes_within(limits: Limits, posterior: Posterior, action: FloatArray) -> FloatArray:
+    """How the value of an action answers to every vector, by its steepness; (L+1, d)."""
+    steepness = steepness_within(limits, posterior, action)
+    slopes = np.empty((steepness.size, action.size))
+    for v in range(steepness.size):
+        for j in range(action.size):
+            slopes[v, j] = steepness[v] * action[j]
+    return slopes
+
+
+@kernel
+def _measured(knobs: WithinKnobs, d: int, action: FloatArray) -> FloatArray:
+    """The action with the coordinate of the level, where that is learned; see Problem.lifted."""
+    if not knobs.has_levels or action.size > d:
+        return action
+    measured = np.empty(d + 1)
+    copy_into(action, measured)
+    measured[d] = 2.0 * knobs.confidence.action_bound * np.sqrt(d)
+    return measured
+
+
+@kernel
+def _most_telling(
+    knobs: WithinKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
+) -> int:
+    """The vector to measure along an action whose value has these slopes in the effects, (L+1, d)."""
+    a = _measured(knobs, slopes.shape[1], action)
+    if not knobs.is_directed:
+        return least_known(posterior, knobs.costs, a)
+    seen = np.zeros(posterior.mean.shape)
+    for v in range(slopes.shape[0]):
+        copy_into(slopes[v], seen[v])
+    index, _ = most_telling(posterior, knobs.costs, seen, a)
+    return index
+
+
+@kernel
+def _choose(knobs: WithinKnobs, evidence: Evidence, place: Any, draws: Draws) -> tuple[Found, int]:
+    """What is played, among arms or in a solid, and which vector is measured."""
+    posterior, limits = posterior_of(knobs.prior, evidence), knobs.limits
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    d = effects.mean.shape[1]
+    drawn = draw(effects, scaled(knobs.spread, draws.normals), 1)[0]
+    played = best_in(place, limits, drawn)
+    slopes = slopes_within(limits, effects, played.action[:d])
+    if knobs.kappa < np.inf:
+        leader = best_expected_in(place, limits, effects)
+        price = leader.value - expected_within(limits, effects, played.action[:d])
+        worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
+        if price * np.sqrt(draws.uniforms[0]) > worth:
+            played = leader
+            slopes = slopes_within(limits, effects, played.action[:d])
+    return played, _most_telling(knobs, posterior, slopes, played.action)
+
+
+@kernel
+def _on_arms(
+    knobs: WithinKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    played, index = _choose(knobs, evidence, menu, draws)
+    return Choice(played.arm, index, PLAY, played.value)
+
+
+@kernel
+def _on_ball(
+    knobs: WithinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    played, index = _choose(knobs, evidence, body, draws)
+    return ChoiceOnBall(played.action, index, PLAY, played.value, np.nan)
+
+
+register(WithinKnobs, _on_arms, _on_ball)

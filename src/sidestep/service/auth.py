@@ -1,0 +1,173 @@
+"""Who is asking: the user of this machine, a person with a session, or a program with a token.
+
+On loopback, where nobody was added yet, nobody has to log in. From the first person or token on, and on
+every other host, everybody does. Whoever has no role in a study is told that there is no such study.
+"""
+
+import time
+from typing import NamedTuple
+
+from fastapi import Request
+from itsdangerous import BadData, URLSafeTimedSerializer
+
+from sidestep.errors import StudyNotFound
+from sidestep.service.desk import Desk, OpenStudy
+from sidestep.service.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, HttpProblem
+from sidestep.service.settings import Settings
+from sidestep.studies.accounts import Accounts, Person
+from sidestep.studies.grants import Grants
+from sidestep.studies.roles import ADMIN, ALL_RIGHTS, EVERYWHERE, READ, Rights
+from sidestep.studies.sql import SqlStore
+from sidestep.studies.study import user_of_the_machine
+
+SESSION = "sidestep_session"
+LOCAL, PERSON, TOKEN = "local", "person", "token"
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
+FRESH = 1.0  # seconds for which it is believed that there is nobody yet
+
+
+class Caller(NamedTuple):
+    """Somebody who is asking, and what they may do."""
+
+    kind: str
+    id: str
+    name: str
+    rights: Rights
+
+    def signs(self, actor: str | None = None) -> str:
+        """Who the record says it was: a program may say for whom, a person is who they are."""
+        if actor is None or self.kind == PERSON:
+            return self.name
+        return actor if self.kind == LOCAL else f"{self.name}: {actor}"
+
+
+class Visit(NamedTuple):
+    """A caller at a study, with the role that what they do needs."""
+
+    caller: Caller
+    study: OpenStudy
+
+
+class Door:
+    """Knows who may come in."""
+
+    def __init__(self, store: SqlStore, settings: Settings) -> None:
+        self.settings = settings
+        self.accounts, self.grants = Accounts(store), Grants(store)
+        secret = self.accounts.secret("cookies")
+        self.signer = URLSafeTimedSerializer(secret, salt="session")
+        self.forms_key = f"forms {secret}".encode()
+        self._nobody_until = 0.0
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether somebody has to say who they are."""
+        if not self.settings.is_local:
+            return True
+        if time.monotonic() < self._nobody_until:
+            return False
+        if self.accounts.anybody():
+            return True
+        self._nobody_until = time.monotonic() + FRESH
+        return False
+
+    def caller(self, request: Request) -> Caller | None:
+        """Who is asking; None where they do not say, or say it wrongly."""
+        given = request.headers.get("authorization", "")
+        if given:
+            return self._token(given)
+        if not self.needs_login:
+            check_host(request)
+            return Caller(LOCAL, LOCAL, user_of_the_machine(), ALL_RIGHTS)
+        person = self.person(request)
+        if person is None:
+            return None
+        return Caller(PERSON, person.id, person.name, self.grants.of(person.id))
+
+    def person(self, request: Request) -> Person | None:
+        """The person whose session this is."""
+        age = int(3600 * self.settings.session_hours)
+        try:
+            session = self.signer.loads(request.cookies.get(SESSION, ""), max_age=age)
+            person = self.accounts.person(session["person"])
+        except (BadData, KeyError, TypeError):
+            return None
+        return person if person and person.stamp == session.get("stamp") else None
+
+    def session(self, person: Person) -> str:
+        """A cookie that says who this is; void once the password changes."""
+        return str(self.signer.dumps({"person": person.id, "stamp": person.stamp}))
+
+    def _token(self, given: str) -> Caller | None:
+        scheme, _, text = given.partition(" ")
+        token = self.accounts.token_shown(text.strip()) if scheme.lower() == "bearer" else None
+        if token is None:
+            return None
+        return Caller(TOKEN, token.id, token.name, self.grants.of(token.id))
+
+
+def check_host(request: Request) -> None:
+    """Without login only names of this machine are answered: another may be a trick of a web page."""
+    host = request.headers.get("host", "")
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    if name.lower() not in LOOPBACK:
+        raise HttpProblem(MISDIRECTED, "without login only localhost is answered, got another host")
+
+
+def known_caller(request: Request) -> Caller:
+    """Who is asking, or 401."""
+    door: Door = request.app.state.door
+    caller = door.caller(request)
+    if caller is None:
+        raise HttpProblem(
+            UNAUTHENTICATED,
+            "a token (Authorization: Bearer ss_...) or a session is needed",
+            {"WWW-Authenticate": "Bearer"},
+        )
+    if caller.kind != TOKEN:
+        check_origin(request)
+    return caller
+
+
+def check_origin(request: Request) -> None:
+    """A browser says where a request comes from: another site's page may change nothing here."""
+    elsewhere = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+    if elsewhere and request.method not in ("GET", "HEAD"):
+        raise HttpProblem(FORBIDDEN, "a page of another site must not change anything here")
+
+
+class Needs:
+    """A dependency: the caller has these roles in the study of the address."""
+
+    def __init__(self, *roles: str) -> None:
+        self.roles = roles
+
+    def __call__(self, request: Request, name: str) -> Visit:
+        """The visit; 401, 404 or 403 where there can be none."""
+        caller, desk = known_caller(request), request.app.state.desk
+        return Visit(caller, allowed(desk, caller, self.roles, name))
+
+
+class NeedsEverywhere:
+    """A dependency: the caller has this role in all studies."""
+
+    def __init__(self, role: str = ADMIN) -> None:
+        self.role = role
+
+    def __call__(self, request: Request) -> Caller:
+        """The caller; 401 or 403 where they may not."""
+        caller = known_caller(request)
+        if not caller.rights.allow(self.role, EVERYWHERE):
+            raise HttpProblem(FORBIDDEN, f"this needs the role {self.role!r} in all studies")
+        return caller
+
+
+def allowed(desk: Desk, caller: Caller, roles: tuple[str, ...], name: str) -> OpenStudy:
+    """The study, where the caller has the roles; to others it does not exist."""
+    if not caller.rights.allow(READ, name):
+        raise StudyNotFound(f"there is no study {name!r}")  # and no hint at others
+    study = desk.study(name)
+    for role in roles:
+        if not caller.rights.allow(role, name):
+            raise HttpProblem(FORBIDDEN, f"this needs the role {role!r} in study {name!r}")
+    return study

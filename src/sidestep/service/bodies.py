@@ -1,0 +1,128 @@
+"""What is read of a request: so many bytes and no more, and JSON that says one thing only."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sidestep.service.problems import MALFORMED, MEDIA, SLOW, TOO_LARGE, HttpProblem, problem
+
+PATIENCE = 30.0  # seconds for a whole request to arrive
+NOT_JSON = "the body must be JSON, with every key once and without NaN or infinity"
+IMPORTING = "/import"  # how the address of an import ends
+
+
+class BodyLimit:
+    """Reads the whole request before anybody works on it, counting as it streams."""
+
+    def __init__(self, app: ASGIApp, limit: int, import_limit: int) -> None:
+        self._app, self._limit, self._import_limit = app, limit, import_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on once it is here, or refuse it."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        limit = self._import_limit if scope["path"].endswith(IMPORTING) else self._limit
+        try:
+            body = await asyncio.wait_for(_read(receive, limit), PATIENCE)
+        except HttpProblem as refusal:
+            await _refuse(refusal, scope, receive, send)
+        except TimeoutError:
+            late = HttpProblem(SLOW, f"the request must arrive within {PATIENCE:g} seconds")
+            await _refuse(late, scope, receive, send)
+        else:
+            if body is not None:
+                await self._app(scope, _again(body, receive), send)
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """The body; None where the caller went away."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise HttpProblem(TOO_LARGE, f"a request must have at most {limit} bytes, got more")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, for whoever comes next; then whatever follows, such as the end."""
+    told = False
+
+    async def read() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
+
+
+async def _refuse(refusal: HttpProblem, scope: Scope, receive: Receive, send: Send) -> None:
+    response = problem(refusal.kind, refusal.detail, {"Connection": "close"})
+    await response(scope, receive, send)
+
+
+class StrictRequest(Request):
+    """A request whose JSON has no key twice, no NaN and no infinity, and is called JSON."""
+
+    async def json(self) -> Any:
+        """The body as JSON; what is not is an error that the framework passes on."""
+        body = await self.body()
+        try:
+            return strict_json(body)
+        except HttpProblem as refusal:
+            raise json.JSONDecodeError(refusal.detail, "", 0) from None
+
+
+class StrictRoute(APIRoute):
+    """A route that reads requests strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, given a strict request."""
+        handler = super().get_route_handler()
+        takes_json = self.body_field is not None
+
+        async def handle(request: Request) -> Response:
+            if takes_json:
+                check_media(request, "application/json")
+            return await handler(StrictRequest(request.scope, request.receive))
+
+        return handle
+
+
+def check_media(request: Request, *kinds: str) -> str:
+    """The kind of content, where it is one of these."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in kinds:
+        raise HttpProblem(MEDIA, f"Content-Type must be {' or '.join(kinds)}")
+    return kind
+
+
+def strict_json(body: bytes) -> Any:
+    """JSON that every reader reads alike; HttpProblem where it is not."""
+    try:
+        return json.loads(body, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise HttpProblem(MALFORMED, NOT_JSON) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -1,0 +1,210 @@
+"""The studies that are open here: one object that writes, two that read, and what was worked out.
+
+Writing goes through the study's one writer (studies/groups.py); reading the record and doing arithmetic
+have a study each, so that a long look at the candidates keeps neither an answer nor a page waiting.
+What rests on draws is worked out once for every state of the record, by a few threads of their own; a
+page may decline to wait for it.
+"""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from sidestep.service.notices import Notices
+from sidestep.studies.advice import Best, Explanation
+from sidestep.studies.book import Question
+from sidestep.studies.card import Card
+from sidestep.studies.events import canonical
+from sidestep.studies.factors import Setting, Value
+from sidestep.studies.groups import Groups
+from sidestep.studies.plan import Plan
+from sidestep.studies.sql import SqlStore
+from sidestep.studies.store import Head, Log, Store, Writer
+from sidestep.studies.story import Belief, story
+from sidestep.studies.study import Study
+
+T = TypeVar("T")
+Context: TypeAlias = Mapping[str, Any] | None
+MOST = 64  # studies that stay open
+KEPT = 16  # things that were worked out, for every study
+WORKERS = 2
+
+
+class _Known(NamedTuple):
+    """Something that is being worked out, or was, for one state of the record."""
+
+    hash: str
+    result: "Future[Any]"
+
+
+class OpenStudy:
+    """A study that is in use."""
+
+    def __init__(
+        self, name: str, store: SqlStore, writer: Writer, pool: ThreadPoolExecutor
+    ) -> None:
+        self.name, self.store, self._pool = name, store, pool
+        self.verbs = Study.open(name, store, writer=writer)
+        self._reader = Study.open(name, store, writer=writer)
+        self._thinker = Study.open(name, store, writer=writer)
+        self._reading, self._thinking = threading.Lock(), threading.Lock()
+        self._turn = threading.Lock()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._bests: deque[tuple[int, Best]] = deque(maxlen=KEPT)
+
+    @property
+    def plan(self) -> Plan:
+        """What was set up in the beginning."""
+        return self.verbs.plan
+
+    def head(self) -> Head:
+        """Where the record ends now."""
+        return self.store.head(self.name)
+
+    def read(self, look: Callable[[Study], T]) -> T:
+        """What a quick look at the record sees; one at a time."""
+        with self._reading:
+            return look(self._reader)
+
+    def think(self, look: Callable[[Study], T]) -> T:
+        """What comes of a look that takes arithmetic; one at a time."""
+        with self._thinking:
+            return look(self._thinker)
+
+    def show(self) -> Card:
+        """Where it stands."""
+        return self.read(lambda study: study.show())
+
+    def questions(self) -> list[Question]:
+        """The questions that wait, the oldest first."""
+        return self.read(lambda study: study.questions())
+
+    def table(self) -> list[list[Value]] | None:
+        """The rows of its candidates, where they came as a table."""
+        candidates = self.plan.candidates
+        return candidates.to_rows() if candidates.kind == "table" else None
+
+    def best(self, *, rounds: bool = False, context: Context = None) -> Best:
+        """What it would stand by today."""
+        return self.worked_out(*_best(rounds=rounds, context=context))
+
+    def best_within(self, patience: float | None, context: Context) -> Best | None:
+        """The same; None where that takes longer than the caller would wait."""
+        head = self.head().seq
+        best = self.worked_out_soon(*_best(context=context), patience)
+        if best is not None:
+            self._bests.append((head, best))
+        return best
+
+    def bests_around(self, entry: int, patience: float = 0.5) -> tuple[Best | None, Best | None]:
+        """What it stood by before an entry and after it, as far as that was worked out."""
+        head = self.head().seq
+        after = self.best_within(patience, None) if not self.plan.context else None
+        before = [best for seq, best in self._bests if seq < entry]
+        return before[-1] if before else None, after if head >= entry else None
+
+    def explain(self, *, top: int = 8, context: Context = None) -> Explanation:
+        """Every candidate."""
+        return self.worked_out(*_explain(context, top))
+
+    def explain_within(self, patience: float | None, context: Context) -> Explanation | None:
+        """The same; None where that takes longer than the caller would wait."""
+        return self.worked_out_soon(*_explain(context), patience)
+
+    def story_within(
+        self, patience: float | None, action: Setting, context: Context
+    ) -> list[Belief] | None:
+        """How a recommendation came about; None where that takes longer."""
+
+        def look(study: Study) -> list[Belief]:
+            return story(self.store, self.name, study.plan, action, context=context)
+
+        return self.worked_out_soon(f"story {canonical([action, context])}", look, patience)
+
+    def worked_out(self, what: str, look: Callable[[Study], T]) -> T:
+        """What a look sees, kept for as long as the record stays as it is."""
+        result: T = self._future(what, look).result()
+        return result
+
+    def worked_out_soon(
+        self, what: str, look: Callable[[Study], T], patience: float | None
+    ) -> T | None:
+        """The same; None where that takes longer than the caller would wait."""
+        with suppress(NotYet):
+            result: T = self._future(what, look).result(patience)
+            return result
+        return None
+
+    def _future(self, what: str, look: Callable[[Study], T]) -> "Future[T]":
+        here = self.head().hash
+        with self._turn:
+            known = self._known.get(what)
+            if known is None or known.hash != here or _failed(known):
+                known = _Known(here, self._pool.submit(self.think, look))
+            self._known[what] = known
+            self._known.move_to_end(what)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return known.result
+
+
+def _best(*, rounds: bool = False, context: Context = None) -> tuple[str, Callable[[Study], Best]]:
+    what = f"best {rounds} {canonical(context)}"
+    return what, lambda study: study.best(rounds=rounds, context=context)
+
+
+def _explain(context: Context = None, top: int = 8) -> tuple[str, Callable[[Study], Explanation]]:
+    what = f"explain {top} {canonical(context)}"
+    return what, lambda study: study.explain(top=top, context=context)
+
+
+def _failed(known: _Known) -> bool:
+    return known.result.done() and known.result.exception() is not None
+
+
+class Desk:
+    """Every study that is open here; those that were not used for longest are put away."""
+
+    def __init__(self, store: SqlStore, groups: Groups, notices: Notices) -> None:
+        self.store, self.groups, self._notices = store, groups, notices
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="working out")
+        self._turn = threading.Lock()
+        self._open: OrderedDict[str, OpenStudy] = OrderedDict()
+
+    def study(self, name: str) -> OpenStudy:
+        """The study of that name; StudyNotFound."""
+        with self._turn:
+            found = self._open.get(name)
+        if found is None:
+            found = OpenStudy(name, self.store, self._write, self._pool)
+        with self._turn:
+            found = self._open.setdefault(name, found)
+            self._open.move_to_end(name)
+            while len(self._open) > MOST:
+                self._open.popitem(last=False)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def _write(
+        self,
+        store: Store,
+        name: str,
+        act: Callable[[Log], T],
+        after: Callable[[T], None] | None = None,
+    ) -> T:
+        """What `act` returned, once it is saved; then whoever is to be told is told."""
+        done = self.groups.write(store, name, act, after)
+        self._notices.saw(name, done)
+        return done
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        self.groups.close()
+        self._notices.close()
+        self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,86 @@
+"""What comes in by the table or by the file: results from before, and whole studies."""
+
+import csv
+import io
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import ValidationError
+
+from sidestep.errors import InputError
+from sidestep.service import answers as out
+from sidestep.service.bodies import StrictRoute, check_media, strict_json
+from sidestep.service.problems import MALFORMED, HttpProblem, places
+from sidestep.service.replies import JSON, card_reply
+from sidestep.service.routes import NDJSON, Key, Owner, Tellers, shown
+from sidestep.service.schemas import Results
+from sidestep.studies.exchange import import_study
+
+CSV = "text/csv"
+imports = APIRouter(prefix="/v1", route_class=StrictRoute)
+
+
+async def body_of(request: Request) -> bytes:
+    """The body as it came."""
+    return await request.body()
+
+
+Body = Annotated[bytes, Depends(body_of)]
+
+
+def taken(*kinds: tuple[str, Any]) -> dict[str, Any]:
+    """What a route takes, for its description."""
+    content = {kind: {"schema": schema} for kind, schema in kinds}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+@imports.post(
+    "/studies/{name}/import",
+    responses=shown(out.ReceiptOut),
+    summary="Results from before",
+    openapi_extra=taken((JSON, Results.model_json_schema()), (CSV, {"type": "string"})),
+)
+def import_results(request: Request, visit: Tellers, body: Body, key: Key = None) -> Response:
+    """Record results from before, all of them or none; a table of columns, or CSV with a heading."""
+    kind = check_media(request, JSON, CSV)
+    table = _columns(body) if kind == CSV else _results(body)
+    actor = visit.caller.signs(table.actor)
+    receipt = visit.study.verbs.import_results(table.columns, actor=actor, key=key)
+    return card_reply(request, receipt.card)
+
+
+@imports.post(
+    "/import",
+    status_code=201,
+    responses=shown(out.StudyOut, 201),
+    summary="A whole study",
+    openapi_extra=taken((NDJSON, {"type": "string"})),
+)
+def import_whole(request: Request, caller: Owner, body: Body) -> Response:
+    """Keep a study as it was exported elsewhere: its chain comes along and is checked on the way in."""
+    check_media(request, NDJSON)
+    head = import_study(request.app.state.desk.store, _text(body).splitlines())
+    return card_reply(request, request.app.state.desk.study(head.name).show(), 201)
+
+
+def _results(body: bytes) -> Results:
+    try:
+        return Results.model_validate(strict_json(body))
+    except ValidationError as error:
+        wrong = places(error.errors(include_url=False, include_input=False))[0]
+        raise InputError(f"{wrong['where']}: {wrong['sentence']}") from None
+
+
+def _columns(body: bytes) -> Results:
+    rows = [row for row in csv.reader(io.StringIO(_text(body))) if row]
+    if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        raise InputError("CSV must have a heading and rows of one length, got something else")
+    columns = {name.strip(): [row[place] for row in rows[1:]] for place, name in enumerate(rows[0])}
+    return Results.model_construct(columns=columns)
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise HttpProblem(MALFORMED, "the body must be text in UTF-8") from None

@@ -1,0 +1,162 @@
+"""What people write: a question, an answer, a correction, a withdrawal, the end."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi.responses import HTMLResponse
+
+from sidestep.errors import InputError, SidestepError
+from sidestep.service.auth import Needs, Visit
+from sidestep.service.pages.forms import Form, Posted
+from sidestep.service.pages.not_saved import (
+    not_saved,
+    really_done,
+    settled_entry,
+)
+from sidestep.service.pages.shell import go, page, study_path
+from sidestep.service.pages.study_view import common, context_here
+from sidestep.service.pages.telling import Telling, tell, tell_unasked
+from sidestep.service.routes import Admins, Askers, Correctors, Tellers
+from sidestep.studies.roles import ASK, CORRECT
+from sidestep.studies.words import set_text
+
+answering = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+
+Exchangers = Annotated[Visit, Depends(Needs(CORRECT, ASK))]
+Number = Annotated[int, Path(ge=1, le=2**53)]
+
+
+@answering.post("/studies/{name}/ask")
+def ask(request: Request, visit: Askers, form: Posted) -> Response:
+    """Put a question, or the one that waits again."""
+    plan, name = visit.study.plan, visit.study.name
+    ticket = visit.study.verbs.ask(
+        new=form.text("new") == "1",
+        purpose=form.text("purpose") or "learn",
+        measure=form.maybe("measure"),
+        price_cap=form.maybe_number("price_cap", "the price"),
+        context=form.setting("context.", plan.context),
+        actor=visit.caller.signs(),
+        key=form.maybe("key"),
+    )
+    return go(request, f"{study_path(name)}?question={ticket.id}#question")
+
+
+@answering.post("/studies/{name}/questions/{number}/answer")
+def answer(request: Request, visit: Tellers, number: Number, form: Posted) -> Response:
+    """Record a result; what is far off is asked twice, and nothing is saved until then."""
+    telling = Telling(visit.study, number, visit.caller.signs(), study_path(visit.study.name))
+    return tell(request, telling, form, visit)
+
+
+@answering.post("/studies/{name}/questions/{number}/simulate")
+def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> Response:
+    """Let the demo's laboratory answer."""
+    laboratory, study = request.app.state.laboratory, visit.study
+    question = next((each for each in study.questions() if each.id == number), None)
+    if laboratory is None or question is None or study.name != "demo":
+        raise InputError("a question of the demo must be named, got another")
+    receipt = study.verbs.tell(
+        number, laboratory(study.verbs, question), actor="simulated laboratory"
+    )
+    return go(request, f"{study_path(study.name)}?saved={receipt.entries[0]}")
+
+
+@answering.post("/studies/{name}/questions/{number}/instead")
+def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -> Response:
+    """Withdraw a question that costs too much, and put one that does not."""
+    verbs, actor, cap = (
+        visit.study.verbs,
+        visit.caller.signs(),
+        form.number("price_cap", "the price"),
+    )
+    verbs.withdraw(number, reason=f"one that costs at most {cap:g} is asked instead", actor=actor)
+    context = context_here(visit.study.plan, None)
+    ticket = verbs.ask(new=True, price_cap=cap, context=context, actor=actor, key=form.maybe("key"))
+    return go(request, f"{study_path(visit.study.name)}?question={ticket.id}#question")
+
+
+@answering.get("/studies/{name}/results")
+def results(request: Request, visit: Tellers) -> Response:
+    """The forms of results that nobody asked for."""
+    context = {**common(visit), "typed": Form(), "error": ""}
+    return page(request, "results.html", context, caller=visit.caller)
+
+
+@answering.post("/studies/{name}/results")
+def told(request: Request, visit: Tellers, form: Posted) -> Response:
+    """Record one result, or a table of them."""
+    try:
+        receipt = tell_unasked(visit.study, form, visit.caller.signs())
+    except SidestepError as error:
+        return not_saved(request, visit, error, "results.html", {"typed": form})
+    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+
+
+@answering.get("/studies/{name}/entries/{number}/{verb}")
+def change(request: Request, visit: Correctors, number: Number, verb: str) -> Response:
+    """The form of a correction or a withdrawal, with what is on record."""
+    entry = settled_entry(visit.study, number, verb)
+    context = {**common(visit), **entry, "typed": Form(), "error": ""}
+    return page(request, "change.html", context, caller=visit.caller)
+
+
+@answering.post("/studies/{name}/entries/{number}/correct")
+def correct(request: Request, visit: Correctors, number: Number, form: Posted) -> Response:
+    """Let a result count with another value, with a reason."""
+    entry = settled_entry(visit.study, number, "correct")
+    try:
+        receipt = visit.study.verbs.correct(
+            number,
+            form.number("value", entry["outcome"]),
+            reason=form.reason(),
+            measured=form.maybe("measured"),
+            given=really_done(visit.study.plan, form, entry["action"]),
+            actor=visit.caller.signs(),
+            key=form.maybe("key"),
+        )
+    except SidestepError as error:
+        return not_saved(request, visit, error, "change.html", {**entry, "typed": form})
+    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+
+
+@answering.post("/studies/{name}/entries/{number}/withdraw")
+def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) -> Response:
+    """Close a question without an answer, or take an answer back, with a reason."""
+    entry = settled_entry(visit.study, number, "withdraw")
+    try:
+        receipt = visit.study.verbs.withdraw(
+            number, reason=form.reason(), actor=visit.caller.signs(), key=form.maybe("key")
+        )
+    except SidestepError as error:
+        return not_saved(request, visit, error, "change.html", {**entry, "typed": form})
+    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+
+
+@answering.get("/studies/{name}/close")
+def closing(request: Request, visit: Admins) -> Response:
+    """How a study may end."""
+    plan, best = visit.study.plan, visit.study.best(context=context_here(visit.study.plan, None))
+    named = set_text(plan.factors, best.action) if best.action else ""
+    context = {**common(visit), "best": named, "typed": Form(), "error": ""}
+    return page(request, "close.html", context, caller=visit.caller)
+
+
+@answering.post("/studies/{name}/close")
+def close(request: Request, visit: Admins, form: Posted) -> Response:
+    """End the asking: with the recommendation, with something else, or with nothing."""
+    try:
+        receipt = visit.study.think(
+            lambda study: study.close(
+                accept=form.text("how") == "accept",
+                overrule=form.setting("given.", study.plan.factors)
+                if form.text("how") == "overrule"
+                else None,
+                reason=form.maybe("reason"),
+                actor=visit.caller.signs(),
+                key=form.maybe("key"),
+            )
+        )
+    except SidestepError as error:
+        return not_saved(request, visit, error, "close.html", {"best": "", "typed": form})
+    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")

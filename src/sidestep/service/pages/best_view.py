@@ -1,0 +1,118 @@
+"""What a template shows of today's recommendation: words of its card, and pictures."""
+
+from typing import Any, NamedTuple
+
+from sidestep.service.pages import svg
+from sidestep.service.pages.views import EffectRow, capital, effect_rows
+from sidestep.studies.advice import Best, Contender
+from sidestep.studies.best_card import (
+    contest_text,
+    effect_text,
+    enough_text,
+    towards_text,
+    unsettled_text,
+)
+from sidestep.studies.card import OPEN, WITHIN, Prose
+from sidestep.studies.markup import Markup
+from sidestep.studies.plan import Plan
+from sidestep.studies.words import listed, percent, plain
+
+RIVALS = 4  # that are named
+
+
+class Point(NamedTuple):
+    """One thing that is settled, or is not."""
+
+    tone: str
+    lead: str
+    text: str
+    confirm: str = ""  # the outcome that can be asked to be confirmed
+    shares: Markup = Markup("")
+    legend: tuple[tuple[str, str, str], ...] = ()
+
+
+def best_view(plan: Plan, best: Best) -> dict[str, Any]:
+    """Everything that the card of a recommendation shows."""
+    known = best.action is not None
+    return {
+        "known": known,
+        "results": best.results,
+        "needed": best.needed,
+        "few": known and best.results < best.needed,
+        "called": called(best),
+        "headline": effect_text(plan.target, best.effects[plan.target.name]) if known else "",
+        "within": best.within,
+        "clean": towards_text(plan.target, best.clean) if best.clean else "",
+        "setting": [
+            (factor.name, plain(best.action[factor.name]), factor.unit) for factor in plan.factors
+        ]
+        if best.action
+        else [],
+        "effects": effect_rows(plan, best.effects, goal=False) if known else [],
+        "points": points(plan, best) if known and best.results >= best.needed else [],
+        "settled": is_settled(best),
+    }
+
+
+def called(best: Best) -> str:
+    """What the recommendation is called in a corner."""
+    return "" if best.candidate is None else f"no. {best.candidate}"
+
+
+def is_settled(best: Best) -> bool:
+    """Whether one can stop: enough for the goal, and every protected outcome within limits."""
+    verdicts = [effect.verdict for effect in best.effects.values() if effect.verdict is not None]
+    return bool(best.enough) and all(verdict == WITHIN for verdict in verdicts)
+
+
+def points(plan: Plan, best: Best) -> list[Point]:
+    """Is it settled? One sentence each."""
+    found = []
+    if best.loss is not None:
+        enough = enough_text(plan, best)
+        found.append(Point("in" if best.enough else "open", *_said(enough)))
+    found += [
+        Point("open", *_said(unsettled_text(plan, best, each)), each.outcome)
+        for each in best.unsettled[:1]
+    ]
+    found += _verdicts(plan, best)
+    if best.probability is not None:
+        found.append(_contest(plan, best))
+    return found
+
+
+def _verdicts(plan: Plan, best: Best) -> list[Point]:
+    """What of the protected outcomes is not settled, where nothing else says so; or that all is."""
+    names = [name for name, effect in best.effects.items() if effect.verdict == OPEN]
+    if names and not best.unsettled:
+        text = f"{capital(listed(names))}: the interval is not yet on one side of the limits."
+        return [Point("open", "Not settled.", text, names[0])]
+    rows: list[EffectRow] = effect_rows(plan, best.effects, goal=False)
+    if rows and all(row.tone == "in" for row in rows):
+        held = listed([row.name for row in rows])
+        return [Point("in", f"Every {plan.words.outcome} within limits:", f"{held}.")]
+    return []
+
+
+def _contest(plan: Plan, best: Best) -> Point:
+    said = contest_text(plan, best, shares=False)
+    parts = _parts(best)
+    if len(parts) < 2:
+        return Point("plain", *_said(said))
+    legend = tuple((class_, name, percent(share)) for name, share, class_ in parts)
+    return Point("plain", *_said(said), "", svg.shares(parts), legend)
+
+
+def _parts(best: Best) -> list[tuple[str, float, str]]:
+    named = [each for each in best.contenders if each.candidate is not None][:RIVALS]
+    parts = [(_name(each), each.probability, f"share-{place}") for place, each in enumerate(named)]
+    rest = 1 - sum(share for _, share, _ in parts)
+    return [*parts, ("others", rest, "share-9")] if named and rest > 0.01 else parts
+
+
+def _name(contender: Contender) -> str:
+    return f"no. {contender.candidate}"
+
+
+def _said(prose: Prose) -> tuple[str, str]:
+    return prose.lead, prose.text

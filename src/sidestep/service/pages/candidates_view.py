@@ -1,0 +1,127 @@
+"""The candidates side by side, sorted: what each does to every outcome, and how likely it is the best."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sidestep.errors import InputError
+from sidestep.service.pages import svg
+from sidestep.studies.advice import Effect, Explanation, Row
+from sidestep.studies.card import VERDICTS
+from sidestep.studies.markup import Markup
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import Plan
+from sidestep.studies.words import digits_of, limit_text, percent, short, signed, with_unit
+
+FEW = 8
+BEST, NUMBER = "best", "no"
+RISKY = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
+
+
+class Cell(NamedTuple):
+    """One outcome of one candidate."""
+
+    name: str
+    change: str
+    interval: str
+    verdict: str
+    mark: Markup
+    gauge: Markup
+
+
+class Sorting(NamedTuple):
+    """By what a table is sorted."""
+
+    by: str = BEST
+    down: bool = True
+
+
+def candidates_view(
+    plan: Plan,
+    rows: Sequence[Row],
+    *,
+    best: int | None,
+    asked: int | None,
+    sorting: Sorting = Sorting(),  # noqa: B008  # it never changes
+    begin: int = 0,
+    most: int = FEW,
+) -> dict[str, Any]:
+    """A page of the table, its heading, and what it is sorted by."""
+    ordered = sorted_rows(plan, rows, sorting)
+    return {
+        "total": len(rows),
+        "begin": begin,
+        "next": begin + most if begin + most < len(rows) else None,
+        "before": max(begin - most, 0) if begin else None,
+        "sorting": sorting,
+        "heads": [_head(plan, outcome) for outcome in plan.outcomes],
+        "factors": " · ".join(factor.name for factor in plan.factors),
+        "rows": [_row(plan, row, best=best, asked=asked) for row in ordered[begin : begin + most]],
+    }
+
+
+def sorted_rows(plan: Plan, rows: Sequence[Row], sorting: Sorting) -> list[Row]:
+    """The rows in order: by chance of being the best, by number, or by an outcome's change."""
+    if sorting.by == NUMBER:
+        return sorted(rows, key=lambda row: row.candidate, reverse=sorting.down)
+    if sorting.by == BEST:
+        return list(rows) if sorting.down else list(rows)[::-1]
+    plan.index(sorting.by)
+    return sorted(rows, key=lambda row: row.effects[sorting.by].estimate, reverse=sorting.down)
+
+
+def sorting_of(plan: Plan, by: str | None, order: str | None) -> Sorting:
+    """What was asked for; the goal's best first where nothing was."""
+    if by is None:
+        return Sorting()
+    if by not in (BEST, NUMBER):
+        plan.index(by)
+    if order not in (None, "up", "down"):
+        raise InputError(f"order must be up or down, got {order!r}")
+    return Sorting(by, order == "down")
+
+
+def _head(plan: Plan, outcome: Outcome) -> dict[str, str]:
+    unit = outcome.unit
+    about = unit if outcome is plan.target else with_unit(limit_text(outcome), unit)
+    return {"name": outcome.name, "about": about}
+
+
+def _row(plan: Plan, row: Row, *, best: int | None, asked: int | None) -> dict[str, Any]:
+    notes = {best: "today's best", asked: "asked now"}
+    if best is not None and best == asked:
+        notes[best] = "today's best, asked now"
+    target, *others = [_cell(each, row.effects[each.name]) for each in plan.outcomes]
+    return {
+        "number": row.candidate,
+        "note": notes.get(row.candidate, ""),
+        "is_best": row.candidate == best,
+        "setting": short(plan.factors, row.action),
+        "target": target,
+        "others": others,
+        "chance": percent(row.probability) if row.probability else "<1%",
+    }
+
+
+def _cell(outcome: Outcome, effect: Effect) -> Cell:
+    estimate, low, high = (signed(end, digits_of(outcome)) for end in effect[:3])
+    verdict = VERDICTS.get(effect.verdict or "", "")
+    picture = svg.gauge(outcome, effect, 14)
+    return Cell(
+        outcome.name, estimate, f"{low} to {high}", verdict, svg.mark(effect.verdict), picture
+    )
+
+
+def csv_text(explanation: Explanation) -> str:
+    """Every candidate as a table that a spreadsheet reads and does not run."""
+    columns = explanation.to_columns()
+    written = io.StringIO()
+    table = csv.writer(written)
+    table.writerow([_safe(name) for name in columns])
+    table.writerows([_safe(value) for value in row] for row in zip(*columns.values(), strict=True))
+    return written.getvalue()
+
+
+def _safe(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(RISKY) else value

@@ -1,0 +1,153 @@
+"""Entries of the record as a person reads them: what happened, who, when, why, and what can be done."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from sidestep.service.pages.views import capital, day_text
+from sidestep.studies.events import ERASED, Event
+from sidestep.studies.plan import Plan
+from sidestep.studies.words import counted, plain, short, with_unit
+
+About = Callable[[int], list[Event]]  # everything about a ticket
+
+
+class Line(NamedTuple):
+    """An entry."""
+
+    seq: int
+    kind: str
+    title: str
+    text: str
+    why: str
+    by: str
+    at: str
+    act: str  # "correct", "withdraw" or nothing
+    hash: str
+
+
+def lines_of(plan: Plan, events: Iterable[Event], about: About) -> list[Line]:
+    """The entries, in the order they came; `about` is asked once for every ticket."""
+    known: dict[int, list[Event]] = {}
+    found = []
+    for event in events:
+        if event.ticket and event.ticket not in known:
+            known[event.ticket] = about(event.ticket)
+        found.append(_line(plan, event, known.get(event.ticket or 0, [])))
+    return found
+
+
+def _line(plan: Plan, event: Event, about: list[Event]) -> Line:
+    title, text = _WORDS.get(event.kind, _plainly)(plan, event, about)
+    why = f"“{event.reason}”" if event.reason and event.reason != ERASED else event.reason or ""
+    act = _act(event, about)
+    day = day_text(event.at)
+    return Line(event.seq, event.kind, title, text, why, event.actor, day, act, event.hash)
+
+
+def _round(plan: Plan, about: list[Event]) -> str:
+    if about and about[0].kind == "asked":
+        return f"{capital(plan.words.round)} {about[0].body['round']}"
+    return "A result without a question"
+
+
+def _asked(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    body = event.body
+    setting, measure = short(plan.factors, body["action"]), ", ".join(body["measure"])
+    title = f"{capital(plan.words.round)} {body['round']} asked."
+    return title, f"{setting}; measure {measure}."
+
+
+def _answered(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    body = event.body
+    text = f"{capital(body['outcome'])} {_value(plan, body['outcome'], body['value'])}."
+    if body.get("given"):
+        text += f" {capital(plan.words.done)}: {short(plan.factors, body['action'])}."
+    later = [
+        each.seq for each in about if each.kind == "corrected" and each.body["answer"] == event.seq
+    ]
+    if later:
+        text += f" Corrected by entry {later[-1]}."
+    title = (
+        f"{_round(plan, about)} answered." if event.ticket else "A result that nobody asked for."
+    )
+    return title, text
+
+
+def _corrected(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    body = event.body
+    was = "nothing" if body["was"] is None else plain(body["was"])
+    if body["is"] is None:
+        text = f"{capital(body['outcome'])} {was} is taken back."
+    else:
+        text = (
+            f"{capital(body['outcome'])} {was} is now {_value(plan, body['outcome'], body['is'])}."
+        )
+    return (
+        f"{_round(plan, about)} corrected.",
+        f"{text} Everything learned since was worked out again.",
+    )
+
+
+def _withdrawn(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    named = ", ".join(event.body["outcomes"])
+    return f"{_round(plan, about)} withdrawn.", f"No {named}; nothing is learned from it."
+
+
+def _imported(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    return "Imported.", f"{counted(len(event.body['rows']), 'result')} from before.".capitalize()
+
+
+def _created(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    return "Set up.", f"{len(plan.factors)} factors, {len(plan.outcomes)} {plan.words.outcomes}."
+
+
+def _decided(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    setting = event.body.get("action")
+    named = short(plan.factors, setting) if setting else "nothing"
+    title = "The recommendation was overruled." if event.kind == "overruled" else "Accepted."
+    return title, f"{capital(plan.words.verb)} {named}."
+
+
+def _granted(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    given = event.kind == "granted"
+    if "link" in event.body:
+        what = f"a link to answer question {event.body['ticket']}"
+    else:
+        what = f"the role {event.body['role']!r} to {event.body['holder']}"
+    return "Access given." if given else "Access taken back.", f"{capital(what)}."
+
+
+def _erased(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    named = ", ".join(str(seq) for seq in event.body["events"][:20])
+    return "Words were erased.", f"Who wrote entries {named}, and why; what was measured stays."
+
+
+def _plainly(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
+    return ("The study was closed.", "") if event.kind == "closed" else (capital(event.kind), "")
+
+
+_WORDS = {
+    "asked": _asked,
+    "answered": _answered,
+    "corrected": _corrected,
+    "withdrawn": _withdrawn,
+    "imported": _imported,
+    "created": _created,
+    "accepted": _decided,
+    "overruled": _decided,
+    "granted": _granted,
+    "revoked": _granted,
+    "erased": _erased,
+}
+
+
+def _act(event: Event, about: list[Event]) -> str:
+    """What can be done about an entry: a question that waits is withdrawn, a result corrected."""
+    if event.kind == "asked":
+        settled = {each.outcome for each in about if each.kind in ("answered", "withdrawn")}
+        return "" if settled else "withdraw"
+    return "correct" if event.kind == "answered" else ""
+
+
+def _value(plan: Plan, outcome: str, value: float) -> str:
+    return with_unit(plain(value), plan.outcome(outcome).unit)

@@ -1,0 +1,45 @@
+"""What went wrong, for a person: a page with the same sentence that a program gets."""
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+
+from sidestep.service.kinds import Kind
+from sidestep.service.pages.shell import file, go, names_of_files, page
+
+PROGRAMS = ("/v1/", "/health", "/ready", "/metrics")
+FOREVER = "public, max-age=31536000, immutable"
+
+files = APIRouter(include_in_schema=False)
+
+
+def is_for_people(request: Request) -> bool:
+    """Whether a person is at the other end."""
+    return not request.url.path.startswith(PROGRAMS)
+
+
+def problem_page(request: Request, kind: Kind, detail: str) -> Response:
+    """The page; whoever must log in is led there and back."""
+    if kind.status == 401 and request.method == "GET":
+        to = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return go(request, f"/login?to={quote(to, safe='/')}")
+    context = {"status": kind.status, "title": kind.title, "detail": detail}
+    response = page(request, "problem.html", context, kind.status)
+    if kind.status == 503:
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+@files.get("/static/{name}")
+async def static(name: str) -> Response:
+    """A file that pages use; its address changes with what it holds."""
+    if name not in names_of_files():
+        return Response(status_code=404)
+    content, kind, _ = file(name)
+    return Response(content, media_type=kind, headers={"Cache-Control": FOREVER})
+
+
+@files.get("/guide")
+def guide(request: Request) -> Response:
+    """How to read a study's page."""
+    return page(request, "guide.html")

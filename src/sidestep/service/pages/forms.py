@@ -1,0 +1,88 @@
+"""What a form sends: fields, each with one value or several, and the secret of the page it was on."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
+
+from sidestep.errors import InputError
+from sidestep.service.auth import check_host, check_origin
+from sidestep.service.bodies import check_media
+from sidestep.service.pages.shell import BROWSER, is_forms_secret
+from sidestep.service.problems import FORBIDDEN, MALFORMED, HttpProblem
+from sidestep.studies.factors import Factor
+from sidestep.studies.values import read_number
+
+MOST = 3000  # fields
+
+
+class Form(dict[str, list[str]]):
+    """Fields by name."""
+
+    def text(self, name: str) -> str:
+        """What was typed, without spaces around it; empty where nothing was."""
+        return self.get(name, [""])[0].strip()
+
+    def maybe(self, name: str) -> str | None:
+        """The same; None where nothing was."""
+        return self.text(name) or None
+
+    def number(self, name: str, what: str) -> float:
+        """A number as people write it."""
+        return read_number(what, self.text(name))
+
+    def maybe_number(self, name: str, what: str) -> float | None:
+        """The same; None where nothing was typed."""
+        return self.number(name, what) if self.text(name) else None
+
+    def column(self, name: str) -> list[str]:
+        """Every value of a field that may come several times."""
+        return [value.strip() for value in self.get(name, [])]
+
+    def reason(self) -> str:
+        """Why; it must be said."""
+        why = self.text("reason")
+        if not why:
+            raise InputError("a reason must be given, got none")
+        return why
+
+    def setting(self, prefix: str, factors: tuple[Factor, ...]) -> dict[str, Any] | None:
+        """A value for every factor; None where nothing was typed."""
+        typed = {factor.name: self.text(f"{prefix}{n}") for n, factor in enumerate(factors)}
+        if not any(typed.values()):
+            return None
+        return {factor.name: factor.read(typed[factor.name]) for factor in factors}
+
+
+async def posted(request: Request) -> Form:
+    """The form, where it came from one of our pages."""
+    check_media(request, "application/x-www-form-urlencoded")
+    body = await request.body()
+    try:
+        pairs = parse_qsl(
+            body.decode(), keep_blank_values=True, max_num_fields=MOST, errors="strict"
+        )
+    except (ValueError, UnicodeDecodeError):
+        raise HttpProblem(MALFORMED, "the form cannot be read") from None
+    form = Form()
+    for name, value in pairs:
+        form.setdefault(name, []).append(value)
+    check_page(request, form)
+    return form
+
+
+def check_page(request: Request, form: Mapping[str, list[str]]) -> None:
+    """Refuse a form of another site, or of a page that is too old."""
+    check_origin(request)
+    door = request.app.state.door
+    if not door.needs_login:
+        check_host(request)
+    given = form.get("csrf", [""])[0]
+    if not is_forms_secret(door, request.cookies.get(BROWSER, ""), given):
+        raise HttpProblem(
+            FORBIDDEN, "this form is not from this page; nothing was saved; load the page again"
+        )
+
+
+Posted = Annotated[Form, Depends(posted)]

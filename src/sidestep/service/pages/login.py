@@ -1,0 +1,52 @@
+"""Coming in and going out."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from sidestep.service.auth import SESSION, Door
+from sidestep.service.pages.forms import Posted
+from sidestep.service.pages.shell import go, page, set_cookie
+from sidestep.service.passwords import matches
+
+WRONG = "This name and this password do not belong together."
+login_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+
+
+@login_pages.get("/login")
+def login(request: Request, to: Annotated[str, Query(max_length=500)] = "/") -> Response:
+    """The question who is there."""
+    door: Door = request.app.state.door
+    context = {"to": _inside(to), "error": "", "anybody": bool(door.accounts.people())}
+    return page(request, "login.html", context)
+
+
+@login_pages.post("/login")
+def logged_in(request: Request, form: Posted) -> Response:
+    """A session for the right password; the same sentence for a wrong name and a wrong password."""
+    door, name, to = request.app.state.door, form.text("name"), _inside(form.text("to"))
+    request.app.state.guard.check(name)
+    person = door.accounts.person_named(name)
+    right = matches(person.password if person else None, form.get("password", [""])[0])
+    request.app.state.guard.note(name, right=right)
+    if person is None or not right:
+        context = {"to": to, "error": WRONG, "anybody": True}
+        return page(request, "login.html", context, 401)
+    response = go(request, to)
+    age = int(3600 * door.settings.session_hours)
+    set_cookie(response, door, SESSION, door.session(person), age)
+    return response
+
+
+@login_pages.post("/logout")
+def logged_out(request: Request, form: Posted) -> Response:
+    """No session any more."""
+    response = go(request, "/login")
+    response.delete_cookie(SESSION, httponly=True, samesite="strict")
+    return response
+
+
+def _inside(to: str) -> str:
+    """An address of ours: nobody is sent elsewhere after they have logged in."""
+    return to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/"

@@ -1,0 +1,78 @@
+"""What was saved, read back from the record: a page says so only of what is there."""
+
+from typing import Any
+
+from sidestep.service.desk import OpenStudy
+from sidestep.service.pages.entries import lines_of
+from sidestep.service.pages.views import capital
+from sidestep.studies.advice import Best
+from sidestep.studies.card import VERDICTS
+from sidestep.studies.cards import change_text
+from sidestep.studies.events import Event
+from sidestep.studies.plan import Plan
+from sidestep.studies.words import percent, plain, with_unit
+
+CHANGING = ("answered", "corrected", "withdrawn", "imported")
+
+
+def receipt_view(study: OpenStudy, entry: int, reader: str) -> dict[str, Any] | None:
+    """An entry that was just written; None where there is none of that number."""
+    found = study.verbs.history(entry - 1, 1)
+    if not found or found[0].seq != entry:
+        return None
+    event, plan = found[0], study.plan
+    line = lines_of(plan, [event], study.verbs.about)[0]
+    return {
+        "entry": entry,
+        "kind": event.kind,
+        "headline": headline(plan, event) or line.title.removesuffix("."),
+        "what": f"{line.title} {line.text}",
+        "at": line.at,
+        "by": "you" if event.actor == reader else event.actor,
+        "changed": changed_text(study, event) if event.kind in CHANGING else "",
+        "correctable": event.kind == "answered",
+    }
+
+
+def headline(plan: Plan, event: Event) -> str:
+    """Recorded: 138 mmol/L."""
+    body = event.body
+    if event.kind == "answered":
+        return f"Recorded: {_value(plan, body['outcome'], body['value'])}"
+    if event.kind == "corrected" and body["is"] is not None:
+        return f"Corrected to {_value(plan, body['outcome'], body['is'])}"
+    return ""
+
+
+def changed_text(study: OpenStudy, event: Event) -> str:
+    """What a result changed, where both recommendations are known: before it and after it."""
+    before, after = study.bests_around(event.seq)
+    if before is None or after is None or after.results < after.needed:
+        return ""
+    sentences = [_effect(study.plan, event, after), _chance(before, after)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _effect(plan: Plan, event: Event, after: Best) -> str:
+    name = event.body.get("outcome")
+    if name is None or name not in after.effects or after.candidate is None:
+        return ""
+    effect = after.effects[name]
+    change = change_text(plan.outcome(name), effect[:3])
+    verdict = f": {VERDICTS[effect.verdict]}" if effect.verdict else ""
+    return f"{capital(name)} at no. {after.candidate} is now {change}{verdict}."
+
+
+def _chance(before: Best, after: Best) -> str:
+    if after.candidate is None or after.probability is None or before.action is None:
+        return ""
+    now = percent(after.probability)
+    if before.candidate != after.candidate:
+        return f"No. {after.candidate} is now the best with {now}; before it was no. {before.candidate}."
+    return (
+        f"No. {after.candidate} is the best with {now}, before {percent(before.probability or 0)}."
+    )
+
+
+def _value(plan: Plan, outcome: str, value: float) -> str:
+    return with_unit(plain(value), plan.outcome(outcome).unit)

@@ -1,0 +1,115 @@
+"""A page around its content: who is here, the secret of its forms, and files that never change."""
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from sidestep.service.auth import Caller, Door
+from sidestep.service.pages.views import capital, day_text
+from sidestep.studies.events import CODE
+
+BROWSER = "sidestep_browser"
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
+
+_PAGES = Environment(
+    loader=PackageLoader("sidestep.service.pages", "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def page(
+    request: Request,
+    template: str,
+    context: Mapping[str, Any] | None = None,
+    status: int = 200,
+    *,
+    caller: Caller | None = None,
+) -> HTMLResponse:
+    """A template with what every page knows; the forms' secret is bound to this browser."""
+    browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(24)
+    state = request.app.state
+    text = _PAGES.get_template(template).render(
+        **(context or {}),
+        caller=caller,
+        csrf=lambda: forms_secret(state.door, browser),
+        key=lambda: secrets.token_hex(16),
+        version=CODE,
+    )
+    response = HTMLResponse(text, status)
+    if BROWSER not in request.cookies:
+        set_cookie(response, state.door, BROWSER, browser)
+    return response
+
+
+def set_cookie(
+    response: Response, door: Door, name: str, value: str, age: int | None = None
+) -> None:
+    """A cookie that no script reads and no other site sends."""
+    response.set_cookie(
+        name, value, max_age=age, httponly=True, samesite="strict", secure=door.settings.https
+    )
+
+
+def forms_secret(door: Door, browser: str) -> str:
+    """What a form must send back; another every time, so that it cannot be guessed from its length."""
+    nonce = secrets.token_hex(8)
+    return f"{nonce}.{_signed(door, nonce, browser)}"
+
+
+def is_forms_secret(door: Door, browser: str, given: str) -> bool:
+    """Whether a form came from one of our pages in this browser."""
+    nonce, _, signature = given.partition(".")
+    return bool(browser) and hmac.compare_digest(signature, _signed(door, nonce, browser))
+
+
+def _signed(door: Door, nonce: str, browser: str) -> str:
+    text = f"{nonce} {browser}".encode()
+    return hmac.new(door.forms_key, text, sha256).hexdigest()
+
+
+def go(request: Request, path: str) -> RedirectResponse:
+    """Somewhere else, after a form: what was sent is not sent again by a reload."""
+    return RedirectResponse(path, 303)
+
+
+def study_path(name: str, *more: object) -> str:
+    """The address of a study's page, or of something below it."""
+    return "/".join(["/studies", quote(name, safe=""), *map(str, more)])
+
+
+@cache
+def file(name: str) -> tuple[bytes, str, str]:
+    """A file that pages use: what it holds, its kind, and its digest."""
+    found = resources.files("sidestep.service.pages").joinpath("static", name)
+    content = found.read_bytes()
+    kind = KINDS[name.rpartition(".")[2]]
+    return content, kind, sha256(content).hexdigest()[:12]
+
+
+@cache
+def names_of_files() -> frozenset[str]:
+    """The files there are."""
+    folder = resources.files("sidestep.service.pages").joinpath("static")
+    return frozenset(found.name for found in folder.iterdir())
+
+
+def file_path(name: str) -> str:
+    """The address of a file, which changes with what it holds."""
+    return f"/static/{name}?v={file(name)[2]}"
+
+
+PACE = {"again": 10, "news": 5}  # seconds until a page tries to save again, or looks for news
+_PAGES.globals |= {"file": file_path, "study_path": study_path, "pace": PACE}
+_PAGES.filters |= {"capital": capital, "day": day_text}

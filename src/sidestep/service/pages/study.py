@@ -1,0 +1,99 @@
+"""A study's page, its parts, its candidates, and what is new in it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from sidestep.service.pages.candidates_view import candidates_view, csv_text, sorting_of
+from sidestep.service.pages.entries import lines_of
+from sidestep.service.pages.receipts import receipt_view
+from sidestep.service.pages.shell import page
+from sidestep.service.pages.study_view import (
+    Wanted,
+    chosen_question,
+    common,
+    context_here,
+    parts,
+    study_context,
+)
+from sidestep.service.routes import Flag, Readers
+
+PART_PATIENCE = 2.0  # seconds that a part of a page may take before it is asked for again
+SCREEN = 50  # candidates
+
+study_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+
+Entry = Annotated[int | None, Query(ge=1, le=2**53)]
+
+
+@study_pages.get("/studies/{name}")
+def study(
+    request: Request,
+    visit: Readers,
+    *,
+    question: Entry = None,
+    saved: Entry = None,
+    wait: Flag = False,
+) -> Response:
+    """The page: the question first."""
+    context = study_context(visit, Wanted(question, saved, wait))
+    receipt = None if saved is None else receipt_view(visit.study, saved, visit.caller.name)
+    laboratory = request.app.state.laboratory is not None and visit.study.name == "demo"
+    context |= {"receipt": receipt, "simulated": laboratory}
+    return page(request, "study.html", context, caller=visit.caller)
+
+
+@study_pages.get("/studies/{name}/parts/{part}")
+def part(request: Request, visit: Readers, part: str, question: Entry = None) -> Response:
+    """A part that takes arithmetic, once it is done; until then its place."""
+    chosen = chosen_question(visit.study.questions(), visit.caller.name, question)
+    found = parts(visit.study, chosen, PART_PATIENCE)
+    if part not in found:
+        return Response(status_code=404)
+    context = {**common(visit), "part": found, "question": {"id": question} if question else None}
+    return page(request, f"parts/{part}.html", context, caller=visit.caller)
+
+
+@study_pages.get("/studies/{name}/news")
+def news(request: Request, visit: Readers, after: Annotated[int, Query(ge=0)] = 0) -> Response:
+    """What colleagues have written since the page was loaded; nothing where they have not."""
+    events = [each for each in visit.study.verbs.history(after, 20) if each.kind != "granted"]
+    theirs = [each for each in events if each.actor != visit.caller.name]
+    if not theirs:
+        return Response(status_code=204)
+    lines = lines_of(visit.study.plan, theirs[-1:], visit.study.verbs.about)
+    context = {**common(visit), "line": lines[0], "more": len(theirs) - 1}
+    return page(request, "parts/news.html", context, caller=visit.caller)
+
+
+@study_pages.get("/studies/{name}/candidates")
+def candidates(
+    request: Request,
+    visit: Readers,
+    sort: Annotated[str | None, Query(max_length=100)] = None,
+    order: Annotated[str | None, Query(max_length=4)] = None,
+    begin: Annotated[int, Query(ge=0, le=100_000)] = 0,
+) -> Response:
+    """Every candidate, sorted here."""
+    plan, here = visit.study.plan, context_here(visit.study.plan, None)
+    best, explanation = visit.study.best(context=here), visit.study.explain(context=here)
+    table = candidates_view(
+        plan,
+        explanation.rows,
+        best=best.candidate,
+        asked=None,
+        sorting=sorting_of(plan, sort, order),
+        begin=begin,
+        most=SCREEN,
+    )
+    return page(request, "candidates.html", {**common(visit), "table": table}, caller=visit.caller)
+
+
+@study_pages.get("/studies/{name}/candidates.csv")
+def candidates_csv(visit: Readers) -> Response:
+    """Every candidate, for a spreadsheet."""
+    here = context_here(visit.study.plan, None)
+    text = csv_text(visit.study.explain(context=here))
+    headers = {"Content-Disposition": 'attachment; filename="candidates.csv"'}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)

@@ -1,0 +1,223 @@
+"""A study's page, part by part: the question first, from the record alone; then what takes arithmetic."""
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+from sidestep.service.auth import Visit
+from sidestep.service.desk import OpenStudy
+from sidestep.service.pages import svg
+from sidestep.service.pages.best_view import best_view, called
+from sidestep.service.pages.entries import lines_of
+from sidestep.service.pages.lanes import lanes_view
+from sidestep.service.pages.views import day_text, question_view, waiting_view
+from sidestep.studies.advice import Best, Effect
+from sidestep.studies.book import Question
+from sidestep.studies.card import VERDICTS, WITHIN
+from sidestep.studies.cards import change_text
+from sidestep.studies.events import Event
+from sidestep.studies.overview import goal_text
+from sidestep.studies.plan import Plan
+from sidestep.studies.roles import ROLES
+from sidestep.studies.store import CLOSED
+from sidestep.studies.story import Belief
+from sidestep.studies.words import set_text
+
+PATIENCE = 0.12  # seconds that a page waits for what is not worked out yet
+LATEST = 8  # entries on the page
+NUMBERS = 6  # rounds of the story as a table
+CHECKED = 5000  # entries up to which a page checks the record by itself
+
+
+class Wanted(NamedTuple):
+    """What a reader wants to see."""
+
+    question: int | None = None
+    saved: int | None = None
+    wait: bool = False
+
+
+def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
+    """Everything that the page shows."""
+    study, plan = visit.study, visit.study.plan
+    head, questions = study.head(), study.questions()
+    chosen = chosen_question(questions, visit.caller.name, wanted.question)
+    patience = None if wanted.wait else PATIENCE
+    shown = study.show().data
+    return {
+        **common(visit),
+        "closed": head.status == CLOSED,
+        "facts": facts(study, shown, head.updated.isoformat()),
+        "check": check_view(study, head.seq),
+        "check_mark": svg.mark(WITHIN),
+        "question": question_view(plan, chosen) if chosen else None,
+        "waiting": [waiting_view(plan, each, None) for each in questions if each is not chosen],
+        "context_factors": plan.context,
+        "lanes": lanes_view(study.verbs, head.seq, questions, shown["counts"]),
+        "results": shown["results"],
+        "part": parts(study, chosen, patience),
+        "record": lines_of(plan, latest(study, head.seq), study.verbs.about),
+        "entries": head.seq,
+        "tip": f"{head.hash[:4]}·{head.hash[-4:]}",
+        "note": about_policy(plan),
+    }
+
+
+def common(visit: Visit) -> dict[str, Any]:
+    """What every page below a study shows."""
+    study, plan, rights = visit.study, visit.study.plan, visit.caller.rights
+    return {
+        "name": study.name,
+        "title": plan.title or study.name,
+        "words": plan.words,
+        "goal": goal_text(plan),
+        "plan": plan,
+        "may": {role: rights.allow(role, study.name) for role in ROLES},
+    }
+
+
+def facts(study: OpenStudy, shown: Mapping[str, Any], updated: str) -> dict[str, Any]:
+    """How much there is, and since when."""
+    plan = study.plan
+    return {
+        "results": shown["results"],
+        "open": len(shown["open"]),
+        "since": since(study),
+        "candidates": None if plan.candidates.is_box else len(plan.candidates),
+        "updated": day_text(updated),
+    }
+
+
+def since(study: OpenStudy) -> str:
+    """The day on which the study was set up."""
+    first = study.worked_out("since", lambda it: it.history(0, 1)[0].at)
+    return day_text(first).partition(",")[0]
+
+
+def check_view(study: OpenStudy, entries: int) -> dict[str, Any] | None:
+    """Whether the record is whole; None where that was not looked at of late."""
+    if entries > CHECKED:
+        return None
+    card = study.worked_out_soon("verify", lambda it: it.verify(), PATIENCE)
+    return None if card is None else dict(card.data)
+
+
+def chosen_question(questions: list[Question], actor: str, wanted: int | None) -> Question | None:
+    """The question that the page is about: the one named, else one's own, else the oldest."""
+    named = [each for each in questions if each.id == wanted]
+    mine = [each for each in questions if each.actor == actor]
+    return next(iter([*named, *mine, *questions]), None)
+
+
+def parts(study: OpenStudy, question: Question | None, patience: float | None) -> dict[str, Any]:
+    """The parts that take arithmetic; None where it is not done yet."""
+    context = context_here(study.plan, question)
+    best = study.best_within(patience, context)
+    if best is None:
+        return {"best": None, "story": None, "candidates": None}
+    soon = None if patience is None else 0.0
+    return {
+        "best": best_view(study.plan, best),
+        "story": story_part(study, best, context, soon),
+        "candidates": candidates_part(study, best, question, context, soon),
+    }
+
+
+def context_here(plan: Plan, question: Question | None) -> dict[str, Any] | None:
+    """The context that a recommendation is for: that of the question, else the usual one."""
+    if not plan.context:
+        return None
+    asked = question.body.get("context") if question else None
+    return dict(asked) if asked else {each.name: each.baseline for each in plan.context}
+
+
+def story_part(
+    study: OpenStudy, best: Best, context: dict[str, Any] | None, patience: float | None
+) -> dict[str, Any] | None:
+    """How the recommendation came about; None where it is not worked out yet."""
+    if best.action is None or best.results < best.needed:
+        return {"any": False}
+    told = study.story_within(patience, best.action, context)
+    if told is None:
+        return None
+    plan = study.plan
+    target, *others = [
+        {
+            "name": outcome.name,
+            "unit": outcome.unit,
+            "plot": svg.plot(outcome, _of(told, outcome.name), 276 if place == 0 else 112),
+            "verdict": VERDICTS.get(best.effects[outcome.name].verdict or "", ""),
+            "tone": svg.TONES[best.effects[outcome.name].verdict],
+            "mark": svg.mark(best.effects[outcome.name].verdict),
+        }
+        for place, outcome in enumerate(plan.outcomes)
+    ]
+    return {
+        "any": len(told) > 1,
+        "called": called(best) or set_text(plan.factors, best.action),
+        "target": target,
+        "others": others,
+        "last": told[-1].results,
+        "names": [outcome.name for outcome in plan.outcomes],
+        "numbers": _numbers(plan, told),
+    }
+
+
+def _of(told: list[Belief], name: str) -> list[tuple[int, Effect]]:
+    return [(belief.results, belief.effects[name]) for belief in told]
+
+
+def _numbers(plan: Plan, told: list[Belief]) -> list[tuple[int, list[str]]]:
+    """The end of the story as numbers, the latest first."""
+    return [
+        (
+            belief.results,
+            [change_text(each, belief.effects[each.name][:3]) for each in plan.outcomes],
+        )
+        for belief in reversed(told[-NUMBERS:])
+    ]
+
+
+def candidates_part(
+    study: OpenStudy,
+    best: Best,
+    question: Question | None,
+    context: dict[str, Any] | None,
+    patience: float | None,
+) -> dict[str, Any] | None:
+    """The first few candidates; None where they are not worked out yet."""
+    from sidestep.service.pages.candidates_view import candidates_view  # noqa: PLC0415
+
+    if study.plan.candidates.is_box or best.action is None:
+        return {"rows": [], "total": 0}
+    explanation = study.explain_within(patience, context)
+    if explanation is None:
+        return None
+    asked = None if question is None else question.body["candidate"]
+    return candidates_view(study.plan, explanation.rows, best=best.candidate, asked=asked)
+
+
+def latest(study: OpenStudy, end: int) -> list[Event]:
+    """The last few entries, the newest first."""
+    return study.verbs.history(max(0, end - LATEST))[::-1]
+
+
+def usual_wait(events: list[Event]) -> float | None:
+    """How many days answers take, usually; None where there were too few."""
+    asked = {event.seq: event.at for event in events if event.kind == "asked"}
+    waits = [
+        (event.at - asked[event.ticket]).total_seconds() / 86400
+        for event in events
+        if event.kind == "answered" and event.ticket in asked
+    ]
+    return median(waits) if len(waits) >= 3 else None
+
+
+def about_policy(plan: Plan) -> str:
+    """What decides, for the foot of the page."""
+    parts = [plan.policy]
+    if plan.rank is not None:
+        parts.append(f"side effects span {plan.rank} directions (told)")
+    parts.append(f"aim: {plan.aim}")
+    parts.append(f"seed {plan.seed}")
+    return " · ".join(parts)

@@ -1,0 +1,206 @@
+"""Pictures as SVG: attributes and classes only, so that they print, mail and follow the light.
+
+Lengths are percent of the width there is, so that a picture is as wide as its place and its strokes are
+not stretched.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sidestep.studies.advice import Effect
+from sidestep.studies.card import BEYOND, OPEN, WITHIN
+from sidestep.studies.markup import Markup, joined, tag
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.words import digits_of, signed
+
+WIDEST = 3.0  # limits that a gauge shows to either side; what is farther is cut
+TONES = {WITHIN: "in", OPEN: "open", BEYOND: "out", None: "plain"}
+
+
+class Ends(NamedTuple):
+    """What a picture shows, from its low end to its high end."""
+
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        """Where a value is, in percent; what is beyond is at an end."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(100 * min(max(share, 0.0), 1.0), 2)
+
+
+def mark(verdict: str | None) -> Markup:
+    """A disc, a half disc or a triangle: a verdict by its shape."""
+    shapes = {
+        WITHIN: tag("circle", cx=6, cy=6, r=5),
+        OPEN: joined(
+            tag("circle", cx=6, cy=6, r=4.25, fill="none", stroke="currentColor", stroke_width=1.5),
+            tag("path", d="M6 1.75a4.25 4.25 0 0 1 0 8.5z"),
+        ),
+        BEYOND: tag("path", d="M6 .8 11.6 11H.4z"),
+    }
+    if verdict is None:
+        return Markup("")
+    attributes: dict[str, Any] = {"viewBox": "0 0 12 12", "width": 12, "height": 12}
+    class_ = f"mark {TONES[verdict]}"
+    return tag("svg", shapes[verdict], class_=class_, aria_hidden="true", **attributes)
+
+
+def gauge(outcome: Outcome, effect: Effect, height: int = 22) -> Markup:
+    """The interval of an effect as a line over the outcome's limits, which are shaded."""
+    sides = [abs(limit) for limit in outcome.limits if limit]
+    if not sides:
+        return Markup("")
+    limit = max(sides)
+    far = max(abs(effect.low), abs(effect.high), abs(effect.estimate))
+    reach = min(max(2.08 * limit, 1.08 * far), WIDEST * limit)
+    ends, low, high = Ends(-reach, reach), *outcome.limits
+    left, right = (
+        ends.at(-reach if low is None else low),
+        ends.at(reach if high is None else high),
+    )
+    parts = [
+        tag(
+            "rect", class_="band", x=f"{left}%", width=f"{right - left:.2f}%", y="8%", height="84%"
+        ),
+        tag("line", class_="zero", x1="50%", x2="50%", y1="8%", y2="92%"),
+        _level("range", ends.at(effect.low), ends.at(effect.high)),
+        *_cuts(effect, reach),
+        tag("circle", class_="dot", cx=f"{ends.at(effect.estimate)}%", cy="50%", r=height / 5),
+    ]
+    tone = TONES[effect.verdict]
+    return tag(
+        "svg", *parts, class_=f"gauge {tone}", width="100%", height=height, aria_hidden="true"
+    )
+
+
+def _cuts(effect: Effect, reach: float) -> list[Markup]:
+    """An arrow where an interval goes on beyond the picture."""
+    cuts = []
+    if effect.low < -reach:
+        cuts.append(tag("svg", tag("path", d="M5 -4 1 0 5 4"), x="0%", y="50%", class_="cut"))
+    if effect.high > reach:
+        cuts.append(tag("svg", tag("path", d="M-5 -4-1 0-5 4"), x="100%", y="50%", class_="cut"))
+    return cuts
+
+
+def bar(share: float, most: float) -> Markup:
+    """A share as the length of a bar, the largest nearly full."""
+    wide = f"{94 * share / most if most > 0 else 0:.1f}%"
+    rect = tag("rect", width=wide, height=9, rx=4.5)
+    return tag("svg", rect, class_="bar", width="100%", height=9, aria_hidden="true")
+
+
+def shares(parts: Sequence[tuple[str, float, str]]) -> Markup:
+    """Probabilities (name, share, class) in one bar, spoken for those who cannot see it."""
+    spoken = ", ".join(f"{name} {100 * share:.0f} percent" for name, share, _ in parts)
+    rects, begin = [], 0.0
+    for _, share, class_ in parts:
+        wide = max(100 * share - 0.6, 0.2)
+        x, width = f"{begin:.2f}%", f"{wide:.2f}%"
+        rects.append(tag("rect", class_=class_, x=x, width=width, height=12, rx=2.5))
+        begin += 100 * share
+    label = f"Probability of being the best: {spoken}"
+    return tag(
+        "svg", *rects, class_="shares", width="100%", height=12, role="img", aria_label=label
+    )
+
+
+def lane(places: Sequence[tuple[float, str]], spoken: str, waiting: bool = False) -> Markup:  # noqa: FBT001, FBT002
+    """A dot for every round in which an outcome was measured, on a line of time (shares of it)."""
+    dots = [
+        tag("circle", tag("title", title), class_="told", cx=f"{100 * share:.2f}%", cy="50%", r=4.5)
+        for share, title in places
+    ]
+    if waiting:
+        dots.append(
+            tag("circle", tag("title", "asked now"), class_="asked", cx="100%", cy="50%", r=6)
+        )
+    line = tag("line", x1="0", x2="100%", y1="50%", y2="50%")
+    return tag(
+        "svg", line, *dots, class_="lane", width="100%", height=18, role="img", aria_label=spoken
+    )
+
+
+def plot(outcome: Outcome, told: Sequence[tuple[int, Effect]], height: int) -> Markup:
+    """What was believed of an effect after so many results: a line in its band, over the limits."""
+    ends = _plotted(outcome, told)
+    last = told[-1][0] or 1
+    steps = [(100 * count / last, effect) for count, effect in told]
+    curve = tag(
+        "svg",
+        tag("path", class_="area", d=_area(steps, ends)),
+        tag("path", class_="line", d=_line(steps, ends)),
+        viewBox="0 0 100 100",
+        preserveAspectRatio="none",
+        width="100%",
+        height="100%",
+    )
+    end = tag("circle", class_="end", cx="100%", cy=f"{_down(ends, told[-1][1].estimate)}%", r=4)
+    parts = [*_strip(outcome, ends), *_ticks(outcome, ends), curve, end]
+    return tag("svg", *parts, class_="plot", width="100%", height=height, aria_hidden="true")
+
+
+def _plotted(outcome: Outcome, told: Sequence[tuple[int, Effect]]) -> Ends:
+    """From the middle of the story on everything is shown; how wide it began matters less."""
+    late = [effect for count, effect in told if 3 * count >= told[-1][0]] or [told[-1][1]]
+    far = max(max(abs(effect.low), abs(effect.high)) for effect in late)
+    limits = [abs(limit) for limit in outcome.limits if limit]
+    reach = max(1.15 * far, 1.8 * max(limits, default=0.0)) or outcome.half
+    if limits:
+        reach = min(reach, 4 * max(limits))
+    return Ends(-reach, reach)
+
+
+def _strip(outcome: Outcome, ends: Ends) -> list[Markup]:
+    low, high = outcome.limits
+    if low is None and high is None:
+        return []
+    top = _down(ends, ends.high if high is None else high)
+    bottom = _down(ends, ends.low if low is None else low)
+    return [tag("rect", class_="band", width="100%", y=f"{top}%", height=f"{bottom - top:.2f}%")]
+
+
+def _ticks(outcome: Outcome, ends: Ends) -> list[Markup]:
+    limits = [limit for limit in outcome.limits if limit]
+    marks = sorted({0.0, *(limits or _round_steps(ends))})
+    parts = []
+    for value in marks:
+        y = f"{_down(ends, value)}%"
+        parts.append(tag("line", class_="axis" if value == 0 else "grid", x2="100%", y1=y, y2=y))
+        parts.append(tag("text", signed(value, digits_of(outcome)), x=-8, y=y, dy=".35em"))
+    return parts
+
+
+def _round_steps(ends: Ends) -> tuple[float, float]:
+    """A round number to either side, about two thirds up."""
+    size = 10.0 ** len(f"{int(ends.high * 2 / 3)}") / 10 if ends.high > 1.5 else 0.1
+    step = max(int(ends.high * 2 / 3 / size), 1) * size
+    return -step, step
+
+
+def _down(ends: Ends, value: float) -> float:
+    return round(100 - ends.at(value), 2)
+
+
+def _line(steps: Sequence[tuple[float, Effect]], ends: Ends) -> str:
+    return "M" + "L".join(_stairs([(x, _down(ends, effect.estimate)) for x, effect in steps]))
+
+
+def _area(steps: Sequence[tuple[float, Effect]], ends: Ends) -> str:
+    up = _stairs([(x, _down(ends, effect.high)) for x, effect in steps])
+    down = _stairs([(x, _down(ends, effect.low)) for x, effect in steps])
+    return "M" + "L".join([*up, *reversed(down)]) + "Z"
+
+
+def _stairs(points: Sequence[tuple[float, float]]) -> list[str]:
+    """What was believed stays until the next result comes."""
+    corners = [f"{points[0][0]:.2f} {points[0][1]}"]
+    for (_, before), (x, y) in itertools.pairwise(points):
+        corners += [f"{x:.2f} {before}", f"{x:.2f} {y}"]
+    return corners
+
+
+def _level(class_: str, begin: float, end: float) -> Markup:
+    return tag("line", class_=class_, x1=f"{begin}%", x2=f"{end}%", y1="50%", y2="50%")

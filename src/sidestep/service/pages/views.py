@@ -1,0 +1,252 @@
+"""What a template shows of a question, of an effect, of the record: words of the cards, and pictures."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sidestep.service.pages import svg
+from sidestep.studies.advice import Effect
+from sidestep.studies.book import Question
+from sidestep.studies.card import VERDICTS, verdict_of
+from sidestep.studies.cards import expect_text, fence_text, price_text, reason_text, why_text
+from sidestep.studies.doubt import asked_twice_text
+from sidestep.studies.factors import Factor, Value
+from sidestep.studies.markup import Markup
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.overview import age_text
+from sidestep.studies.plan import Plan
+from sidestep.studies.words import (
+    digits_of,
+    digits_of_loss,
+    limit_text,
+    listed,
+    number,
+    percent,
+    plain,
+    signed,
+    with_unit,
+)
+
+OLD = 14.0  # days after which an open question is called late
+
+
+class Given(NamedTuple):
+    """One factor of a question."""
+
+    name: str
+    value: str
+    unit: str
+    change: str  # "up from 30"
+    arrow: str
+    factor: Factor
+
+
+class EffectRow(NamedTuple):
+    """One outcome of a table of effects."""
+
+    name: str
+    unit: str
+    limit: str
+    change: str
+    interval: str
+    verdict: str  # its words
+    tone: str
+    mark: Markup
+    gauge: Markup
+    level: str  # of the goal: to about 137
+    is_goal: bool
+
+
+class Share(NamedTuple):
+    """How much of the doubt one outcome would remove."""
+
+    name: str
+    text: str
+    bar: Markup
+    chosen: bool
+
+
+class Field(NamedTuple):
+    """Where one result of a question is typed."""
+
+    name: str
+    label: str
+    unit: str
+    hint: str
+
+
+def question_view(plan: Plan, question: Question) -> dict[str, Any]:
+    """Everything that the card of a question shows."""
+    body, words = question.body, plan.words
+    return {
+        "id": question.id,
+        "round": f"{words.round} {body['round']}",
+        "measure": listed(list(question.panel)),
+        "waiting": list(question.waiting),
+        "only": len(question.panel) == 1,
+        "learning": body.get("phase") == "explore",
+        "confirming": body.get("purpose") == "confirm",
+        "given": given_rows(plan, body),
+        "fields": [field_of(plan, name, body) for name in question.waiting],
+        "why": _why(plan, body),
+        "shares": share_rows(body),
+        "price": learning_price(plan, body),
+        "effects": effect_rows(plan, _effects(plan, body["effects"])),
+        "fence": fence_text(plan),
+        "asked": f"asked {age_text(question.at)} by {question.actor}",
+        "at": question.at,
+        "by": question.actor,
+        "context": [(name, plain(value)) for name, value in (body.get("context") or {}).items()],
+    }
+
+
+def given_rows(plan: Plan, body: Mapping[str, Any]) -> list[Given]:
+    """What to do, with the change from last time."""
+    last = body.get("last")
+    rows = []
+    for factor in plan.factors:
+        value = body["action"][factor.name]
+        before = None if last is None else last[factor.name]
+        arrow, change = _change(plan, value, before)
+        rows.append(Given(factor.name, plain(value), factor.unit, change, arrow, factor))
+    return rows
+
+
+def _change(plan: Plan, value: Value, before: Value | None) -> tuple[str, str]:
+    if before is None:
+        return "", ""
+    if value == before:
+        return "", f"as last {plan.words.round}"
+    if isinstance(value, str) or isinstance(before, str):
+        return "→", f"before: {plain(before)}"
+    return (
+        ("↑", f"up from {plain(before)}") if value > before else ("↓", f"down from {plain(before)}")
+    )
+
+
+def field_of(plan: Plan, name: str, body: Mapping[str, Any]) -> Field:
+    """Where a result is typed, with what is expected and what would be asked twice."""
+    outcome = plan.outcome(name)
+    expected = (body.get("expected") or {}).get(name)
+    hint = asked_twice_text(outcome, expected)
+    if expected:
+        hint = f"Expected {expect_text(outcome, expected)}. {hint}"
+    return Field(name, capital(name), outcome.unit, hint)
+
+
+def share_rows(body: Mapping[str, Any]) -> list[Share]:
+    """How much of the doubt every outcome would remove, most first."""
+    found = sorted((body.get("shares") or {}).items(), key=lambda item: -item[1])
+    most = max((share for _, share in found), default=0.0)
+    return [
+        Share(name, percent(share), svg.bar(share, most), name in body["measure"])
+        for name, share in found
+    ]
+
+
+def _why(plan: Plan, body: Mapping[str, Any]) -> str:
+    """Why this; the shares have a picture, and the price of learning a note of its own."""
+    if not body["results"]:
+        return why_text(plan, body)
+    price = "" if learning_price(plan, body) else price_text(plan, body)
+    return f"{reason_text(plan, body, beside=False)} {price}".strip()
+
+
+def learning_price(plan: Plan, body: Mapping[str, Any]) -> str:
+    """What a learning round costs, where it does: 2.1 mmHg."""
+    price = body.get("price")
+    if price is None or body.get("phase") != "explore" or price <= 0:
+        return ""
+    return with_unit(number(price, digits_of_loss(plan.target)), plan.target.unit)
+
+
+def effect_rows(plan: Plan, effects: Mapping[str, Effect], *, goal: bool = True) -> list[EffectRow]:
+    """The outcomes with their changes, against their limits."""
+    return [
+        _effect_row(outcome, effects[outcome.name], is_goal=outcome is plan.target)
+        for outcome in plan.outcomes
+        if goal or outcome is not plan.target
+    ]
+
+
+def _effect_row(outcome: Outcome, effect: Effect, *, is_goal: bool) -> EffectRow:
+    digits = digits_of(outcome)
+    estimate, low, high = (signed(end, digits) for end in effect[:3])
+    words = "the goal" if is_goal else VERDICTS.get(effect.verdict or "", "")
+    level = ""
+    if is_goal and outcome.baseline is not None:
+        level = f"to about {number(outcome.baseline + effect.estimate, digits)}"
+    return EffectRow(
+        name=outcome.name,
+        unit=outcome.unit,
+        limit=f"limit {with_unit(limit_text(outcome), outcome.unit)}" if outcome.tolerance else "",
+        change=estimate,
+        interval=f"{low} to {high}",
+        verdict=words,
+        tone="goal" if is_goal else svg.TONES[effect.verdict],
+        mark=svg.mark(effect.verdict),
+        gauge=svg.gauge(outcome, effect),
+        level=level,
+        is_goal=is_goal,
+    )
+
+
+def _effects(plan: Plan, stored: Mapping[str, Any]) -> dict[str, Effect]:
+    """Effects as an ask stored them, with their verdicts."""
+    found = {}
+    for outcome in plan.outcomes:
+        estimate, low, high = stored[outcome.name][:3]
+        verdict = None
+        if outcome.tolerance is not None and outcome is not plan.target:
+            verdict = verdict_of(low, high, outcome.limits).word
+        found[outcome.name] = Effect(estimate, low, high, verdict)
+    return found
+
+
+def waiting_view(plan: Plan, question: Question, usual: float | None) -> dict[str, Any]:
+    """A question that waits, with its age, and what is usual."""
+    days = age_in_days(question.at)
+    note = ""
+    if days > OLD:
+        note = "A late answer is welcome; or withdraw it."
+    elif usual is not None and days > 3 * max(usual, 1 / 24):
+        note = f"Results usually come in {span_text(usual)}."
+    return {
+        "id": question.id,
+        "title": f"{capital(plan.words.round)} {question.body['round']}",
+        "outcomes": listed(list(question.waiting)),
+        "asked": f"asked {age_text(question.at)} by {question.actor}",
+        "note": note,
+    }
+
+
+def age_in_days(at: str) -> float:
+    """How old something is."""
+    return (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds() / 86400
+
+
+def span_text(days: float) -> str:
+    """A span as a person says it."""
+    if days < 1 / 24:
+        return f"{max(round(days * 1440), 1)} minutes"
+    return f"{round(days * 24)} hours" if days < 1 else f"{round(days)} days"
+
+
+def capital(text: str) -> str:
+    """The same with a capital, as a line begins."""
+    return text[:1].upper() + text[1:]
+
+
+def uncapital(text: str) -> str:
+    """The same as it stands within a sentence."""
+    return text[:1].lower() + text[1:]
+
+
+def day_text(at: str | datetime) -> str:
+    """A time as the clock on the wall has it: 26 August, 10:42; with its year where it is not this."""
+    local = (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone()
+    now = datetime.now().astimezone()
+    if local.date() == now.date():
+        return f"today, {local:%H:%M}"
+    year = "" if local.year == now.year else f" {local.year}"
+    return f"{local.day} {local:%B}{year}, {local:%H:%M}"

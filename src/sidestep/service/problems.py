@@ -1,0 +1,82 @@
+"""What went wrong, as RFC 9457 has it; what our exceptions are called is in kinds.py."""
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.responses import JSONResponse
+
+from sidestep.errors import AccessError
+from sidestep.service.kinds import KINDS, Kind
+
+MEDIA_TYPE = "application/problem+json"
+LONGEST_PLACE = 60
+
+
+_OURS = re.compile(r"[a-z_]{1,20}|\d{1,6}")  # anything else may be the caller's own words
+_BRANCH = re.compile(r"(constrained-|function-|dict\[|list\[|tuple\[|(float|int|str|bool)$)")
+
+
+UNAUTHENTICATED = Kind(401, "unauthenticated", "Who are you?")
+FORBIDDEN = KINDS[AccessError]
+NO_SUCH_PAGE = Kind(404, "no-such-address", "There is nothing at this address")
+SLOW = Kind(408, "slow", "The request took too long to arrive")
+TOO_LARGE = Kind(413, "too-large", "The request is too large")
+MEDIA = Kind(415, "media-type", "This kind of content is not understood")
+MALFORMED = Kind(400, "malformed", "The request cannot be read")
+MISDIRECTED = Kind(421, "misdirected", "This host name is not answered here")
+TOO_MANY = Kind(429, "too-many", "Too many at once")
+
+
+class HttpProblem(Exception):  # noqa: N818  # RFC 9457's word
+    """A refusal that has nothing to do with studies: who is asking, how, or how much."""
+
+    def __init__(self, kind: Kind, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.kind, self.detail, self.headers = kind, detail, dict(headers or {})
+
+
+def problem(
+    kind: Kind, detail: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> JSONResponse:
+    """The response that says so."""
+    body = {"type": f"/problems/{kind.name}", "title": kind.title, "status": kind.status}
+    waits = {"Retry-After": "1"} if kind.status == 503 else {}
+    return JSONResponse(
+        {**body, "detail": detail, **more},
+        status_code=kind.status,
+        headers={**waits, **(headers or {})},
+        media_type=MEDIA_TYPE,
+    )
+
+
+def places(found: Sequence[Any]) -> list[dict[str, str]]:
+    """Where a request is wrong and what it must be; never what came, which may be a secret."""
+    said: dict[str, list[str]] = {}
+    for each in found[:20]:
+        sentences = said.setdefault(_place(each["loc"]), [])
+        sentences.append(_sentence(each["msg"]))
+    return [
+        {"where": where, "sentence": " or ".join(dict.fromkeys(sentences))[:300]}
+        for where, sentences in said.items()
+    ]
+
+
+def plain_kind(status: int) -> Kind:
+    """A kind for a status that the framework came up with."""
+    if status == 404:
+        return NO_SUCH_PAGE
+    phrase = HTTPStatus(status).phrase
+    return Kind(status, phrase.lower().replace(" ", "-"), phrase)
+
+
+def _place(loc: tuple[Any, ...]) -> str:
+    """Names of ours and numbers, without what the checker calls its own branches."""
+    parts = (str(part) for part in loc)
+    kept = (part for part in parts if not _BRANCH.match(part))
+    return ".".join(part if _OURS.fullmatch(part) else "…" for part in kept)[:LONGEST_PLACE]
+
+
+def _sentence(said: str) -> str:
+    return said.replace("Input should be", "must be").replace("Value error, ", "")[:200]

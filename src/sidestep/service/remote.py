@@ -1,0 +1,300 @@
+"""A study behind a service: the verbs of `Study`, each one request."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from sidestep.errors import InputError
+from sidestep.service.wire import Wire, encoded
+from sidestep.studies.advice import (
+    Best,
+    Contender,
+    Effect,
+    Explanation,
+    Loss,
+    Narrowing,
+    Row,
+)
+from sidestep.studies.card import Card
+from sidestep.studies.card_json import card_from_json
+from sidestep.studies.events import LONGEST_REASON, check_words
+from sidestep.studies.exchange import event_from_json
+from sidestep.studies.frames import columns_of
+from sidestep.studies.importing import rows_of
+from sidestep.studies.plan import Plan
+from sidestep.studies.request import request_of
+from sidestep.studies.store import Events
+from sidestep.studies.ticket import Receipt, Ticket
+from sidestep.studies.values import checked_number, shown
+
+PAGE = 1000
+Context = Mapping[str, Any] | None
+
+
+class RemoteStudy:
+    """A study that a service keeps; `Client.open` makes one."""
+
+    def __init__(self, wire: Wire, path: str, name: str, plan: Plan, actor: str) -> None:
+        self.name, self.plan, self.actor = name, plan, actor
+        self._wire, self._path = wire, path
+
+    def ask(
+        self,
+        *,
+        new: bool = False,
+        purpose: str = "learn",
+        measure: str | None = None,
+        panel: int | Sequence[str] = 1,
+        measure_only: str | Sequence[str] = (),
+        allowed: Any = None,
+        largest_step: Mapping[str, float] | None = None,
+        price_cap: float | None = None,
+        context: Context = None,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Ticket:
+        """What to do next and what to measure."""
+        settings: dict[str, Any] = {
+            "purpose": purpose,
+            "measure": measure,
+            "panel": panel,
+            "measure_only": measure_only,
+            "allowed": allowed,
+            "largest_step": largest_step,
+            "price_cap": price_cap,
+            "context": context,
+        }
+        request_of(self.plan, **settings)  # what is wrong is said here, in the same words
+        only = [measure_only] if isinstance(measure_only, str) else list(measure_only)
+        wanted = {
+            "new": new,
+            "purpose": purpose,
+            "measure": measure,
+            "panel": panel if isinstance(panel, int) else list(panel),
+            "measure_only": only,
+            "allowed": allowed
+            if allowed is None or isinstance(allowed, Mapping)
+            else list(allowed),
+            "largest_step": largest_step,
+            "price_cap": price_cap,
+            "context": context,
+        }
+        return _ticket(self._post("tickets", wanted, actor, key))
+
+    def tell(
+        self,
+        ticket: int | Ticket | None,
+        value: Any,
+        *,
+        measured: str | None = None,
+        given: Mapping[str, object] | None = None,
+        context: Context = None,
+        reason: str | None = None,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Record a result; it is durable once this returns."""
+        told = {
+            "value": _checked(value, measured),
+            "measured": measured,
+            "given": given,
+            "context": context,
+            "reason": reason,
+        }
+        number = ticket.id if isinstance(ticket, Ticket) else ticket
+        path = "answers" if number is None else f"tickets/{number}/answer"
+        return _receipt(self._post(path, told, actor, key))
+
+    def correct(
+        self,
+        number: int | Ticket,
+        value: float,
+        *,
+        reason: str,
+        measured: str | None = None,
+        given: Mapping[str, object] | None = None,
+        row: int = 0,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Change a result, with a reason."""
+        change = {
+            "value": checked_number(measured or "the value", value),
+            "reason": _why(reason),
+            "measured": measured,
+            "given": given,
+            "row": row,
+        }
+        return _receipt(self._post(f"tickets/{_number(number)}/correction", change, actor, key))
+
+    def withdraw(
+        self, number: int | Ticket, *, reason: str, actor: str | None = None, key: str | None = None
+    ) -> Receipt:
+        """Close a question without an answer, or take an answer back."""
+        why = {"reason": _why(reason)}
+        return _receipt(self._post(f"tickets/{_number(number)}/withdrawal", why, actor, key))
+
+    def import_results(
+        self, table: Any, *, actor: str | None = None, key: str | None = None
+    ) -> Receipt:
+        """Record results from before."""
+        found = columns_of(table, "results")
+        rows_of(self.plan, found)
+        columns = {"columns": {name: list(map(_cell, column)) for name, column in found.items()}}
+        return _receipt(self._post("import", columns, actor, key))
+
+    def close(
+        self,
+        *,
+        accept: bool = False,
+        overrule: Mapping[str, object] | None = None,
+        reason: str | None = None,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """End the asking."""
+        end = {"accept": accept, "overrule": overrule, "reason": reason}
+        return _receipt(self._post("close", end, actor, key))
+
+    def best(self, *, rounds: bool = False, context: Context = None) -> Best:
+        """What the study would stand by today."""
+        return _best(self._get("best", rounds=str(rounds).lower(), context=_json(context)))
+
+    def explain(self, *, top: int = 8, context: Context = None) -> Explanation:
+        """Every candidate."""
+        found = self._get("explain", top=top, context=_json(context))
+        rows = tuple(
+            Row(
+                row["candidate"],
+                row["action"],
+                {name: Effect(**effect) for name, effect in row["effects"].items()},
+                row["probability"],
+            )
+            for row in found["rows"]
+        )
+        return Explanation(rows, _card(found))
+
+    def show(self) -> Card:
+        """Where the study stands."""
+        return _card(self._get(""))
+
+    def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
+        """Whether the record is whole."""
+        return _card(self._get("verify", asks=str(asks).lower(), known=known))
+
+    def history(self, after: int = 0, limit: int | None = None) -> Events:
+        """The record, oldest first."""
+        found: Events = []
+        while limit is None or len(found) < limit:
+            most = PAGE if limit is None else min(PAGE, limit - len(found))
+            page = self._get("history", after=after, limit=most)
+            found += [event_from_json(line) for line in page["events"]]
+            if page["next"] is None:
+                break
+            after = page["next"]
+        return found
+
+    def export(self, path: Any = None) -> Iterator[str]:
+        """The whole record as lines; written to a file where one is named."""
+        text = self._wire.send("GET", f"{self._path}/export").body.decode()
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return iter(text.splitlines())
+
+    def _get(self, path: str, **query: Any) -> Any:
+        told = {name: value for name, value in query.items() if value is not None}
+        address = f"{self._path}/{path}" if path else self._path
+        return self._wire.send("GET", f"{address}?{urlencode(told)}" if told else address).json()
+
+    def _post(
+        self, path: str, body: Mapping[str, Any], actor: str | None, key: str | None
+    ) -> Mapping[str, Any]:
+        told = {name: value for name, value in body.items() if value is not None}
+        content = encoded({**told, "actor": actor or self.actor})
+        answer = self._wire.send(
+            "POST", f"{self._path}/{path}", body=content, key=key or uuid4().hex
+        )
+        found: Mapping[str, Any] = answer.json()
+        return found
+
+    def __repr__(self) -> str:
+        return f"RemoteStudy({self.name!r}, {self._wire.url!r})"
+
+
+def _number(ticket: int | Ticket) -> int:
+    return ticket.id if isinstance(ticket, Ticket) else ticket
+
+
+def _checked(value: Any, measured: str | None) -> Any:
+    """A result, or a value for every outcome of a panel; what is wrong is said here."""
+    if not isinstance(value, Mapping):
+        return checked_number(measured or "the value", value)
+    if measured is not None or not value:
+        raise InputError(f"a panel must be told as outcome: value, got {shown(value)}")
+    return {name: checked_number(str(name), each) for name, each in value.items()}
+
+
+def _why(reason: str) -> str:
+    check_words("reason", reason, LONGEST_REASON)
+    return reason
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table; an empty one is none, whatever the table calls it."""
+    missing = isinstance(value, float) and math.isnan(value)
+    return None if missing or value == "" else value
+
+
+def _json(value: Context) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def _card(found: Mapping[str, Any]) -> Card:
+    data = {name: value for name, value in found.items() if name != "card"}
+    return card_from_json(found["card"], data)
+
+
+def _ticket(found: Mapping[str, Any]) -> Ticket:
+    panel = tuple(found["measure"])
+    return Ticket(
+        id=found["ticket"],
+        round=found["round"],
+        action=dict(found["action"]),
+        candidate=found["candidate"],
+        measure=panel[0] if len(panel) == 1 else panel,
+        card=_card(found),
+    )
+
+
+def _receipt(found: Mapping[str, Any]) -> Receipt:
+    entries = found["entries"]
+    return Receipt(
+        tuple(each["entry"] for each in entries),
+        entries[0]["ticket"],
+        found["repeated"],
+        _card(found),
+    )
+
+
+def _best(found: Mapping[str, Any]) -> Best:
+    clean, loss, left = found["clean"], found["loss"], found["rounds_left"]
+    return Best(
+        action=found["action"],
+        candidate=found["candidate"],
+        effects={name: Effect(**effect) for name, effect in found["effects"].items()},
+        clean=None if clean is None else Effect(**clean),
+        within=found["within"],
+        probability=found["probability"],
+        contenders=tuple(Contender(**each) for each in found["contenders"]),
+        loss=None if loss is None else Loss(**loss),
+        enough=found["enough"],
+        rounds_left=None if left is None else (left[0], left[1]),
+        unsettled=tuple(Narrowing(**each) for each in found["unsettled"]),
+        counts=dict(found["counts"]),
+        needed=found["needed"],
+        card=_card(found),
+    )

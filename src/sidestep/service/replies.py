@@ -1,0 +1,82 @@
+"""How an answer is written: a card as JSON or as text, and what need not be sent twice."""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from fastapi import Request, Response
+
+from sidestep.errors import InputError
+from sidestep.studies.card import Card
+from sidestep.studies.card_json import card_to_json
+from sidestep.studies.events import digest, written
+from sidestep.studies.store import Head
+
+TEXT, JSON = "text/plain", "application/json"
+
+
+def card_reply(
+    request: Request, card: Card, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The card: its numbers and its words, or as text where that is asked for."""
+    if request.headers.get("accept", "").startswith(TEXT):
+        text = f"{card.text(100)}\n"
+        return Response(text, status, media_type=f"{TEXT}; charset=utf-8", headers=headers)
+    return json_reply({**card.data, "card": card_to_json(card)}, status, headers)
+
+
+def json_reply(
+    content: Any, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Plain JSON, without NaN."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode(), status, media_type=JSON, headers=dict(headers or {}))
+
+
+def tagged(request: Request, response: Response) -> Response:
+    """The response with its ETag; 304 where the caller has it."""
+    text = bytes(response.body).decode()
+    return not_modified(request, digest(text)[:32]) or _with_tag(response, digest(text)[:32])
+
+
+def tag_of(request: Request, head: Head, *more: object) -> str:
+    """What an answer is known by that depends on the record and on what was asked for."""
+    asked = f"{request.url.query} {request.headers.get('accept', '')}"
+    return digest(" ".join((head.hash, asked, *map(str, more))))[:32]
+
+
+def not_modified(request: Request, tag: str) -> Response | None:
+    """304, where the caller's answer is still good."""
+    known = request.headers.get("if-none-match", "")
+    if f'"{tag}"' not in (each.strip().removeprefix("W/") for each in known.split(",")):
+        return None
+    return _with_tag(Response(status_code=304), tag)
+
+
+def with_tag(response: Response, tag: str) -> Response:
+    """The response, with what it is known by."""
+    return _with_tag(response, tag)
+
+
+def _with_tag(response: Response, tag: str) -> Response:
+    response.headers["ETag"] = f'"{tag}"'
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def cursor_of(head: Head) -> str:
+    """Where a page of studies ends, for `after`."""
+    place = json.dumps([head.status, written(head.updated), head.name])
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def head_at(cursor: str) -> Head:
+    """The head that a cursor names; only what a list is ordered by."""
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        status, updated, name = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        return Head(str(name), str(status), {}, 0, "", datetime.fromisoformat(updated))
+    except (ValueError, TypeError):
+        raise InputError("after must be what `next` said, got something else") from None

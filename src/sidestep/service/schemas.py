@@ -1,0 +1,180 @@
+"""What programs may send: strict, with a range on every number, and nothing that is not known."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
+
+FARTHEST = 1e12  # no quantity of a study is larger
+LONGEST = 100  # of a name
+
+Number = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Positive = Annotated[float, Field(gt=0, le=FARTHEST)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+Text = Annotated[str, Field(max_length=LONGEST)]
+Reason = Annotated[str, Field(min_length=1, max_length=10_000)]
+Value = Number | Name  # of a factor: a number, or a word
+Setting = Annotated[dict[Name, Value], Field(max_length=1000)]
+
+
+def _pair(value: Any) -> Any:
+    """JSON has no tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Pair = Annotated[tuple[Number, Number], BeforeValidator(_pair)]
+HalfPair = Annotated[tuple[Number | None, Number | None], BeforeValidator(_pair)]
+
+
+class Strict(BaseModel):
+    """A number is a number, and nothing is left over."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    def told(self, *without: str) -> dict[str, Any]:
+        """What was said, and only that."""
+        return {name: getattr(self, name) for name in self.model_fields_set if name not in without}
+
+
+class FactorIn(Strict):
+    """Something that is set in a round."""
+
+    name: Name
+    low: Number | None = None
+    high: Number | None = None
+    unit: Text = ""
+    step: Positive | None = None
+    levels: Annotated[list[Value], Field(min_length=2, max_length=10_000)] | None = None
+    baseline: Value | None = None
+
+    def factor(self) -> Factor:
+        """As a study has it."""
+        return Factor(**self.told())
+
+
+class OutcomeIn(Strict):
+    """Something that is measured."""
+
+    name: Name
+    unit: Text = ""
+    goal: Annotated[str, Field(pattern="^(raise|lower)$")] | None = None
+    baseline: Number | None = None
+    range: Pair | None = None
+    tolerance: Positive | HalfPair | None = None
+    penalty: Positive | None = None
+    matters: Positive | None = None
+    noise: Positive | None = None
+    cost: Positive = 1.0
+    digits: Annotated[int, Field(ge=0, le=9)] | None = None
+
+    def outcome(self) -> Outcome:
+        """As a study has it."""
+        return Outcome(**self.told())
+
+
+class Signed(Strict):
+    """Something that is written; a program may say for whom."""
+
+    actor: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+class NewStudy(Signed):
+    """A study to set up."""
+
+    name: Name
+    factors: Annotated[list[FactorIn], Field(min_length=1, max_length=100)]
+    target: OutcomeIn
+    protected: Annotated[list[OutcomeIn], Field(max_length=100)] = []
+    candidates: dict[Name, Annotated[list[Value], Field(max_length=20_000)]] | None = None
+    aim: Annotated[str, Field(pattern="^(within|clean)$")] = "within"
+    rank: Annotated[int, Field(ge=1, le=100)] | None = None
+    resolution: Positive | None = None
+    policy: Name = "directed-thompson"
+    knobs: dict[Name, JsonValue] = {}
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    vocabulary: Annotated[str, Field(pattern="^(clinic|experiment|lab)$")] = "experiment"
+    title: Text = ""
+    model: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    context: Annotated[list[FactorIn], Field(max_length=100)] = []
+
+    def settings(self) -> dict[str, Any]:
+        """What `Study.create` takes."""
+        plain = self.told("actor", "name", "factors", "target", "protected", "context")
+        return plain | {
+            "factors": [factor.factor() for factor in self.factors],
+            "target": self.target.outcome(),
+            "protected": [outcome.outcome() for outcome in self.protected],
+            "context": [factor.factor() for factor in self.context],
+        }
+
+
+class Ask(Signed):
+    """A question to put; empty: a plain one."""
+
+    new: bool = False
+    purpose: Annotated[str, Field(pattern="^(learn|confirm)$")] = "learn"
+    measure: Name | None = None
+    panel: Annotated[int, Field(ge=1, le=100)] | Annotated[list[Name], Field(max_length=100)] = 1
+    measure_only: Annotated[list[Name], Field(max_length=100)] = []
+    allowed: (
+        Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=20_000)]
+        | dict[Name, Pair | Annotated[list[Name], Field(max_length=1000)] | Value]
+        | None
+    ) = None
+    largest_step: dict[Name, Positive] | None = None
+    price_cap: Positive | None = None
+    context: Setting | None = None
+
+
+class Answer(Signed):
+    """A result, or a value for every outcome of a panel."""
+
+    value: Number | Annotated[dict[Name, Number], Field(min_length=1, max_length=100)]
+    measured: Name | None = None
+    given: Setting | None = None
+    context: Setting | None = None
+    reason: Reason | None = None
+
+
+class Correction(Signed):
+    """What a result should be, and why."""
+
+    value: Number
+    reason: Reason
+    measured: Name | None = None
+    given: Setting | None = None
+    row: Annotated[int, Field(ge=0, le=10_000)] = 0
+
+
+class Withdrawal(Signed):
+    """Why there will be no answer, or why it does not count."""
+
+    reason: Reason
+
+
+class Closing(Signed):
+    """How a study ends."""
+
+    accept: bool = False
+    overrule: Setting | None = None
+    reason: Reason | None = None
+
+
+class Results(Signed):
+    """Results from before, as columns of one length."""
+
+    columns: Annotated[
+        dict[Name, Annotated[list[Value | None], Field(max_length=10_000)]],
+        Field(min_length=1, max_length=1000),
+    ]
+
+
+class NewToken(Strict):
+    """A token to make: what it may do, where, and for how long."""
+
+    name: Name
+    roles: Annotated[list[Name], Field(min_length=1, max_length=5)]
+    studies: Annotated[list[Name], Field(max_length=1000)] = []  # none: all
+    days: Annotated[float, Field(gt=0, le=3650)] | None = None

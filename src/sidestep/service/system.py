@@ -1,0 +1,45 @@
+"""For those who run it: is it alive, can it work, what has it counted."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from sidestep.service.auth import Caller, NeedsEverywhere
+from sidestep.service.kinds import Kind
+from sidestep.service.problems import problem
+from sidestep.service.replies import json_reply
+from sidestep.service.routes import problems
+from sidestep.studies.roles import ADMIN
+
+NOT_READY = Kind(503, "not-ready", "It cannot work now")
+
+system = APIRouter()
+
+
+@system.get("/health", summary="Alive?", responses={200: {"description": "It is"}})
+async def health() -> Response:
+    """It answers: do not restart it."""
+    return json_reply({"alive": True})
+
+
+@system.get("/ready", summary="Ready?", responses={200: {"description": "It is"}, **problems()})
+def ready(request: Request) -> Response:
+    """It can reach its storage and is not about to stop: send it work."""
+    if request.app.state.listeners.stopping.is_set():
+        return problem(NOT_READY, "it is about to stop")
+    request.app.state.desk.store.list(limit=1)
+    return json_reply({"ready": True})
+
+
+@system.get(
+    "/metrics",
+    summary="Counted",
+    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus"}, **problems()},
+)
+def metrics(
+    request: Request, caller: Annotated[Caller, Depends(NeedsEverywhere(ADMIN))]
+) -> Response:
+    """Everything that is counted, as Prometheus reads it."""
+    state = request.app.state
+    state.metrics.studies.set(len(state.desk))
+    return Response(state.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,118 @@
+"""What can be done with a study, be it on this machine (`Study`) or behind a service (`Client`)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sidestep.studies.card import Card
+from sidestep.studies.plan import Plan
+from sidestep.studies.store import Events
+from sidestep.studies.ticket import Receipt, Ticket
+
+if TYPE_CHECKING:
+    from sidestep.studies.advice import Best, Explanation
+
+Context = Mapping[str, Any] | None
+
+
+class Verbs(Protocol):
+    """Ask, tell, correct, withdraw, look; `Study` says what every argument means."""
+
+    name: str
+    plan: Plan
+    actor: str
+
+    def ask(
+        self,
+        *,
+        new: bool = False,
+        purpose: str = "learn",
+        measure: str | None = None,
+        panel: int | Sequence[str] = 1,
+        measure_only: str | Sequence[str] = (),
+        allowed: Any = None,
+        largest_step: Mapping[str, float] | None = None,
+        price_cap: float | None = None,
+        context: Context = None,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Ticket:
+        """What to do next and what to measure."""
+        ...
+
+    def tell(
+        self,
+        ticket: int | Ticket | None,
+        value: Any,
+        *,
+        measured: str | None = None,
+        given: Mapping[str, object] | None = None,
+        context: Context = None,
+        reason: str | None = None,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Record a result."""
+        ...
+
+    def correct(
+        self,
+        number: int | Ticket,
+        value: float,
+        *,
+        reason: str,
+        measured: str | None = None,
+        given: Mapping[str, object] | None = None,
+        row: int = 0,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Change a result, with a reason."""
+        ...
+
+    def withdraw(
+        self, number: int | Ticket, *, reason: str, actor: str | None = None, key: str | None = None
+    ) -> Receipt:
+        """Close a question without an answer, or take an answer back."""
+        ...
+
+    def import_results(
+        self, table: Any, *, actor: str | None = None, key: str | None = None
+    ) -> Receipt:
+        """Record results from before."""
+        ...
+
+    def close(
+        self,
+        *,
+        accept: bool = False,
+        overrule: Mapping[str, object] | None = None,
+        reason: str | None = None,
+        actor: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """End the asking."""
+        ...
+
+    def best(self, *, rounds: bool = False, context: Context = None) -> "Best":
+        """What the study would stand by today."""
+        ...
+
+    def explain(self, *, top: int = 8, context: Context = None) -> "Explanation":
+        """Every candidate."""
+        ...
+
+    def show(self) -> Card:
+        """Where the study stands."""
+        ...
+
+    def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
+        """Whether the record is whole."""
+        ...
+
+    def history(self, after: int = 0, limit: int | None = None) -> Events:
+        """The record, oldest first."""
+        ...
+
+    def export(self, path: Any = None) -> Iterator[str]:
+        """The whole record as lines."""
+        ...

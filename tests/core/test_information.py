@@ -1,0 +1,95 @@
+"""Expected regret and directed information: small cases that can be worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sidestep.core.forms import Menu
+from sidestep.core.information import (
+    add_information,
+    best_measurement,
+    best_mixture,
+    expected_gain,
+    squares,
+    standing,
+)
+from sidestep.core.posterior import Posterior, variance
+
+
+def test_expected_gain_is_the_mean_of_a_positive_part(oracle):
+    rng = np.random.default_rng(0)
+    for behind, spread in [(0.0, 1.0), (0.5, 1.0), (2.0, 0.7), (-0.3, 0.4)]:
+        draws = np.maximum(rng.normal(-behind, spread, 40_000), 0.0)
+        assert oracle.mean_about(draws, expected_gain(behind, spread))
+    assert expected_gain(1.0, 0.0) == 0.0
+    assert expected_gain(-1.0, 0.0) == 1.0
+
+
+def test_draws_that_agree_leave_an_open_rival():
+    values = np.array([[1.0, 0.8, 0.0], [1.1, 0.7, 0.0], [0.9, 0.85, 0.0]])
+    stand = standing(values)
+    assert stand.leader == 0
+    assert stand.rival == 1
+    assert (stand.winners == 0).all()
+    assert 0 < stand.regret[0] < 0.05
+    assert stand.regret[1] - stand.regret[0] == pytest.approx(1.0 - 2.35 / 3)
+
+
+def test_expected_regret_is_what_the_best_of_every_draw_has_more():
+    values = np.array([[1.0, 0.0], [0.0, 1.0]])
+    stand = standing(values)
+    assert stand.winners.tolist() == [0, 1]
+    assert stand.regret[0] == pytest.approx(max(0.5, expected_gain(0.0, math.sqrt(2))))
+
+
+@pytest.fixture
+def posterior():
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((3, 4, 4))
+    inverse = np.linalg.inv(np.einsum("vij,vkj->vik", root, root) + np.eye(4))
+    return Posterior(rng.standard_normal((3, 4)), inverse, np.array([0.5, 1.0, 2.0]))
+
+
+def test_information_is_what_a_measurement_leaves_of_the_variance(posterior):
+    rng = np.random.default_rng(2)
+    arms, slopes = rng.standard_normal((5, 4)), rng.standard_normal((3, 4))
+    menu = Menu(np.ascontiguousarray(arms.T), (arms**2).sum(axis=1))
+    found = np.zeros((3, 5))
+    add_information(posterior, slopes, menu, squares(posterior, menu), found)
+    for v in range(3):
+        for k, arm in enumerate(arms):
+            after = posterior.inverse.copy()
+            after[v] = np.linalg.inv(np.linalg.inv(posterior.inverse[v]) + np.outer(arm, arm))
+            left = variance(posterior._replace(inverse=after), slopes)
+            assert found[v, k] == pytest.approx(-math.log(left / variance(posterior, slopes)))
+
+
+def test_the_best_measurement_weighs_costs():
+    information = np.array([[0.5, 0.2], [0.6, 0.3]])
+    best, vector = best_measurement(information, np.array([1.0, 2.0]))
+    assert vector.tolist() == [0, 0]
+    assert best.tolist() == [0.5, 0.2]
+
+
+def test_a_mixture_is_as_good_as_every_mixture_of_a_fine_grid():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        regret, information = rng.random(6) + 0.01, rng.random(6)
+        chosen = {best_mixture(regret, information, coin) for coin in np.linspace(0, 0.999, 400)}
+        shares = [
+            np.mean(
+                [
+                    best_mixture(regret, information, coin) == k
+                    for coin in np.linspace(0, 0.999, 400)
+                ]
+            )
+            for k in sorted(chosen)
+        ]
+        r, i = (np.dot(shares, values[sorted(chosen)]) for values in (regret, information))
+        q = np.linspace(0, 1, 101)[:, None, None]
+        mixed = (
+            q * regret[:, None] + (1 - q) * regret,
+            q * information[:, None] + (1 - q) * information,
+        )
+        assert r**2 / i <= (mixed[0] ** 2 / mixed[1]).min() * 1.02

@@ -1,0 +1,104 @@
+"""The steps of the bound for posterior sampling on the ball (docs/theory.md) that a number can check."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sidestep.core import theory
+from sidestep.core.actions import UnitBall
+from sidestep.core.problem import Problem
+from sidestep.policies.protected_thompson import ProtectedThompson
+
+DIM, PROTECTED, NOISE, ROUNDS = 6, 2, 0.3, 40
+PROBLEM = Problem(DIM, PROTECTED, subspace_dim=PROTECTED, noise_scale=NOISE)
+TAU = 1 / math.sqrt(DIM)
+
+
+def off_span(theta):
+    basis = np.linalg.qr(theta[1:].T)[0]
+    return theta[0] - basis @ (basis.T @ theta[0])
+
+
+def game(seed, policy):
+    """Rounds of one world drawn from the prior: regret, advantage of the draw, width measured."""
+    rng = np.random.default_rng(seed)
+    theta = TAU * rng.standard_normal((PROTECTED + 1, DIM))
+    rest, state, rows = off_span(theta), policy.init(), []
+    for _ in range(ROUNDS):
+        decision = policy.ask(state, UnitBall(DIM), rng)
+        action, v = decision.query.action, decision.query.index
+        widths = np.sqrt(np.einsum("j,vjk,k->v", action, state.evidence.inverse, action))
+        assert v == widths.argmax()
+        rows.append(
+            (np.linalg.norm(rest) - action @ rest, decision.value - action @ rest, widths[v])
+        )
+        feedback = action @ theta[v] + NOISE * rng.standard_normal()
+        state = policy.tell(state, decision.query, feedback)
+    return np.array(rows)
+
+
+@pytest.fixture(scope="module")
+def games():
+    policy = ProtectedThompson(PROBLEM, query="widest")
+    return np.array([game(seed, policy) for seed in range(120)])
+
+
+@pytest.mark.full
+def test_step_1_regret_and_the_draws_advantage_have_one_mean(games, oracle):
+    assert oracle.mean_about((games[:, :, 0] - games[:, :, 1]).mean(axis=1), 0.0)
+
+
+@pytest.mark.full
+def test_step_5_widths_never_pass_the_potential(games):
+    vectors, rho = PROTECTED + 1, NOISE**2 / TAU**2
+    potential = vectors * DIM * np.log1p(ROUNDS / (vectors * DIM * rho)) / math.log(2)
+    assert (np.minimum(games[:, :, 2] ** 2, 1).sum(axis=1) <= potential).all()
+
+
+@pytest.mark.full
+def test_the_bound_holds_on_average_over_the_prior(games, oracle):
+    bound = theory.thompson_bound(PROBLEM, ROUNDS)
+    assert oracle.mean_at_most(games[:, :, 0].sum(axis=1), bound)
+
+
+def test_step_2_regret_is_linear_in_the_errors():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        theta, drawn = TAU * rng.standard_normal((2, PROTECTED + 1, DIM))
+        action = off_span(drawn) / np.linalg.norm(off_span(drawn))
+        x = np.linalg.lstsq(theta[1:].T, theta[0], rcond=None)[0]
+        advantage = action @ drawn[0] - action @ off_span(theta)
+        errors = action @ (drawn[0] - theta[0]) + x @ ((theta[1:] - drawn[1:]) @ action)
+        assert advantage == pytest.approx(errors, abs=1e-12)
+
+
+def test_step_3_lengths_of_gaussian_vectors_stay_below_their_tail(oracle):
+    rng = np.random.default_rng(1)
+    lengths = np.linalg.norm(rng.standard_normal((20_000, DIM)), axis=1)
+    for u in (1.0, 2.0, 4.0):
+        failures = int((lengths > math.sqrt(DIM) + math.sqrt(2 * u)).sum())
+        assert oracle.at_most(failures, len(lengths), math.exp(-u))
+
+
+@pytest.mark.parametrize(("dim", "size"), [(6, 2), (8, 3), (12, 5)])
+def test_step_8_coefficients_have_the_mean_square_of_an_inverse_wishart(dim, size, oracle):
+    rng = np.random.default_rng(2)
+    theta = rng.standard_normal((20_000, size + 1, dim))
+    gram = np.einsum("nij,nkj->nik", theta[:, 1:], theta[:, 1:])
+    x = np.linalg.solve(gram, np.einsum("nij,nj->ni", theta[:, 1:], theta[:, 0])[:, :, None])
+    assert oracle.mean_about((x**2).sum(axis=(1, 2)), size / (dim - size - 1))
+
+
+def test_the_bound_grows_like_the_root_of_the_horizon():
+    T = np.array([1e6, 1e8])
+    low, high = theory.thompson_bound(PROBLEM, T)
+    assert math.log(high / low) / math.log(100) == pytest.approx(0.55, abs=0.06)  # root, and logs
+
+
+def test_the_bound_says_where_it_does_not_hold(refusal):
+    for problem in (
+        Problem(6, 4, subspace_dim=2, noise_scale=0.1),
+        Problem(4, 3, subspace_dim=3, noise_scale=0.1),
+    ):
+        assert "needs subspace_dim = n_protected" in refusal(theory.thompson_bound, problem, 100)

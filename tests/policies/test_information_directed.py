@@ -1,0 +1,53 @@
+"""InformationDirected: it asks what the contest depends on, and beats its sibling where that pays."""
+
+import numpy as np
+import pytest
+
+import sidestep as ss
+
+
+def regrets(policy, make, horizon, runs):
+    worlds = [make(seed) for seed in range(runs)]
+    return np.array(
+        [
+            ss.simulate(policy(world.problem), world, horizon, seed=seed).cumulative_regret[-1]
+            for seed, world in enumerate(worlds)
+        ]
+    )
+
+
+def fresh(seed):
+    return ss.environments.synthetic(6, 4, 2, arms=30, noise_scale=0.1, seed=seed)
+
+
+def test_it_is_in_the_catalog_and_at_the_front_door():
+    problem = ss.Problem(dim=3, n_protected=2, subspace_dim=1, noise_scale=0.1)
+    assert ss.policies.from_config("information-directed", problem) == ss.InformationDirected(
+        problem
+    )
+
+
+def test_where_the_rank_is_not_told_it_needs_a_resolution(refusal):
+    problem = ss.Problem(dim=3, n_protected=2, noise_scale=0.1)
+    assert "resolution" in refusal(ss.InformationDirected, problem)
+
+
+def test_it_measures_every_vector_of_a_plane_with_two():
+    world = fresh(0)
+    trace = ss.simulate(ss.InformationDirected(world.problem), world, 60, seed=0, compiled=False)
+    assert (trace.counts > 0).all()
+
+
+@pytest.mark.slow
+def test_on_fresh_arms_it_has_at_most_three_quarters_of_its_siblings_regret(oracle):
+    runs = 50
+    ours = regrets(ss.InformationDirected, fresh, 1000, runs)
+    sibling = regrets(ss.DirectedThompson, fresh, 1000, runs)
+    assert oracle.mean_at_most(ours - 0.75 * sibling, 0.0)
+
+
+@pytest.mark.slow
+def test_on_the_blind_spot_it_does_not_lock_in(oracle):
+    world = ss.environments.blind_spot(noise_scale=0.1)
+    ours = regrets(ss.InformationDirected, lambda _: world, 3000, 50)
+    assert oracle.at_most(int((ours > 200).sum()), 50, 0.02)

@@ -1,0 +1,150 @@
+"""Playing within tolerances: what is played, what is measured, and who refuses to."""
+
+import math
+
+import numpy as np
+import pytest
+
+import sidestep as ss
+from sidestep.core.aims import expected_values, expected_within, within
+from sidestep.core.posterior import Posterior, posterior_of
+from sidestep.core.tolerances import limits_of
+from sidestep.policies.catalog import POLICIES
+from sidestep.policies.within import slopes_within
+
+FOLLOW = ("directed-thompson", "epsilon-greedy", "protected-thompson", "uniform")
+
+
+def world(seed, noise=0.1, actions=None):
+    rng = np.random.default_rng(seed)
+    arms = rng.standard_normal((60, 5))
+    arms *= rng.uniform(0.1, 1, (60, 1)) / np.linalg.norm(arms, axis=1, keepdims=True)
+    theta = ss.environments.synthetic(5, 3, 2, ss.Arms(arms), noise_scale=noise, seed=seed).theta
+    told = {"noise_scale": noise, "tolerance": 0.15, "penalty": 5.0}
+    return ss.environments.Instance(theta, actions or ss.Arms(arms), **told)
+
+
+@pytest.mark.parametrize("name", FOLLOW)
+def test_no_rank_is_needed_within_tolerances(name):
+    problem = ss.Problem(dim=3, n_protected=2, noise_scale=None, tolerance=0.1)
+    assert POLICIES[name](problem).init().round == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - set(FOLLOW)))
+def test_a_policy_that_would_play_another_game_says_so(name, refusal):
+    problem = ss.Problem(dim=3, n_protected=2, subspace_dim=1, noise_scale=0.1, tolerance=0.1)
+    assert "no tolerance, got one" in refusal(POLICIES[name], problem)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_policy_pretends_to_learn_a_level(name, refusal):
+    problem = ss.Problem(dim=3, n_protected=2, subspace_dim=1, noise_scale=0.1, intercept=True)
+    assert "intercept must be False" in refusal(POLICIES[name], problem)
+
+
+def test_the_slope_of_a_side_effect_is_its_penalty_times_the_root_of_its_odds():
+    posterior = Posterior(
+        np.array([[1.0, 0.0], [0.3, 0.0]]), np.tile(np.eye(2), (2, 1, 1)), np.ones(2)
+    )
+    limits = limits_of(((-math.inf, 0.3),), (4.0,))
+    slopes = slopes_within(limits, posterior, np.array([1.0, 0.0]))
+    np.testing.assert_allclose(slopes, [[1.0, 0.0], [4.0 * math.sqrt(0.5), 0.0]])
+
+
+@pytest.mark.full
+def test_within_tolerances_it_has_at_most_half_of_what_chance_pays(oracle):
+    shares = []
+    for seed in range(8):
+        game = world(seed)
+        ours = ss.simulate(ss.DirectedThompson(game.problem), game, 400, seed, compiled=False)
+        values = np.array(
+            [game.regret(ss.Query(arm, 0), game.actions) for arm in game.actions.vectors]
+        )
+        shares.append(ours.cumulative_regret[-1] / (400 * values.mean()))
+    assert oracle.mean_at_most(np.array(shares), 0.5)
+
+
+def test_on_a_box_it_plays_step_by_step():
+    box = ss.Box(-0.3 * np.ones(5), 0.3 * np.ones(5))
+    game = world(1, actions=box)
+    trace = ss.simulate(ss.DirectedThompson(game.problem), game, 15)
+    assert (np.abs(trace.action) <= 0.3 + 1e-9).all()
+
+
+def test_the_expected_value_averages_the_penalty_over_the_posterior(oracle):
+    rng = np.random.default_rng(0)
+    mean, arms = rng.standard_normal((3, 4)) / 4, rng.standard_normal((6, 4)) / 2
+    posterior = Posterior(mean, np.tile(np.diag([1.0, 0.5, 0.2, 0.7]), (3, 1, 1)), np.full(3, 0.3))
+    limits = limits_of(((-0.1, 0.2), (-math.inf, 0.1)), (5.0, 3.0))
+    values = expected_values(limits, posterior, arms.T.copy(), len(arms))
+    factors = 0.3 * np.sqrt(posterior.inverse)
+    draws = mean + (factors @ rng.standard_normal((40_000, 3, 4, 1)))[..., 0]
+    sampled = within(draws, arms, limits)
+    for k, arm in enumerate(arms):
+        assert oracle.mean_about(sampled[:, k], values[k])
+        assert expected_within(limits, posterior, arm) == pytest.approx(values[k], abs=1e-12)
+
+
+def test_where_no_price_is_paid_the_best_expected_action_is_played():
+    game = world(3)
+    careful = ss.DirectedThompson(game.problem, kappa=1e-12)
+    state, rng = careful.init(), np.random.default_rng(0)
+    for _ in range(20):
+        posterior = posterior_of(careful.knobs.prior, state.evidence)
+        limits, arms = game.problem.limits, game.actions
+        best = expected_values(limits, posterior, arms.columns, len(arms)).argmax()
+        decision = careful.ask(state, arms, rng)
+        assert decision.arm == best
+        state = careful.tell(state, decision.query, game.observe(decision.query, rng))
+    bold = ss.DirectedThompson(game.problem)
+    assert len({bold.ask(state, arms, rng).arm for _ in range(40)}) > 1
+
+
+@pytest.mark.parametrize("name", FOLLOW)
+def test_asked_twice_within_tolerances_it_answers_the_same(name):
+    game = world(2)
+    policy = POLICIES[name](game.problem)
+    first, second = (
+        policy.ask(policy.init(), game.actions, np.random.default_rng(5)) for _ in range(2)
+    )
+    assert (first.arm, first.query.index) == (second.arm, second.query.index)
+
+
+@pytest.mark.full
+def test_within_tolerances_it_pays_at_most_half_of_what_epsilon_greedy_does(oracle):
+    ratios = []
+    for seed in range(8):
+        game = world(seed)
+        ours, rival = (
+            ss.simulate(policy(game.problem), game, 500, seed, compiled=False).cumulative_regret[-1]
+            for policy in (ss.DirectedThompson, ss.EpsilonGreedy)
+        )
+        ratios.append(ours / rival)
+    assert oracle.mean_at_most(np.array(ratios), 0.5)
+
+
+@pytest.mark.parametrize("name", FOLLOW)
+@pytest.mark.parametrize("solid", [False, True])
+def test_levels_that_are_learned_leave_actions_in_their_space(name, solid):
+    flat = world(4, actions=ss.Box(-0.3 * np.ones(5), 0.3 * np.ones(5)) if solid else None)
+    told = {"noise_scale": 0.1, "tolerance": 0.15, "penalty": 5.0}
+    raised = ss.environments.Instance(flat.theta, flat.actions, intercept=[2, -1, 0, 3], **told)
+    trace = ss.simulate(POLICIES[name](raised.problem), raised, 12, seed=0)
+    assert trace.action.shape == (12, 5)
+    assert (trace.regret >= -1e-9).all()
+
+
+@pytest.mark.full
+def test_a_level_costs_a_few_more_rounds_and_no_more(oracle):
+    ratios = []
+    for seed in range(6):
+        flat = world(seed, noise=0.05)
+        told = {"noise_scale": 0.05, "tolerance": 0.15, "penalty": 5.0}
+        level = np.random.default_rng(seed).normal(size=4)
+        raised = ss.environments.Instance(flat.theta, flat.actions, intercept=level, **told)
+        paid = [
+            ss.simulate(ss.DirectedThompson(game.problem), game, 300, seed, compiled=False)
+            for game in (flat, raised)
+        ]
+        ratios.append(paid[1].cumulative_regret[-1] / paid[0].cumulative_regret[-1])
+    assert oracle.mean_at_most(np.array(ratios), 2.0)

@@ -1,0 +1,66 @@
+"""A service that runs in a thread of the tests, on a port of its own."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from sidestep.service.app import create_app
+from sidestep.service.server import address_of
+from sidestep.service.settings import Settings, load
+from sidestep.studies.sql import SqlStore
+
+PASSWORD = "correct horse battery"
+
+
+@cache
+def empty_file() -> bytes:
+    """A database without a study: made once, as migrations take a while."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        SqlStore.open(path).close()
+        return path.read_bytes()
+
+
+class Running:
+    """An app and where it listens."""
+
+    def __init__(
+        self, storage: Any, laboratory: Callable[..., float] | None = None, **settings: Any
+    ):
+        flags = {"storage": str(storage), "port": 0, **settings}
+        self.settings: Settings = load(flags, environment={}).settings
+        if isinstance(storage, Path) and not storage.exists():
+            storage.write_bytes(empty_file())
+        self.store = SqlStore.open(str(storage), patience=10.0)
+        self.app = create_app(self.settings, self.store, laboratory)
+        config = uvicorn.Config(
+            self.app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on"
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    def __enter__(self) -> "Running":
+        self._thread.start()
+        deadline = time.monotonic() + 30
+        while not self._server.started:
+            if time.monotonic() > deadline or not self._thread.is_alive():
+                raise RuntimeError("the service did not start")
+            time.sleep(0.005)
+        self.url = address_of(self._server)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.app.state.listeners.stopping.set()
+        self._server.should_exit = True
+        self._thread.join(20)
+        self.store.close()
+
+    @property
+    def door(self) -> Any:
+        return self.app.state.door

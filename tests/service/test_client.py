@@ -1,0 +1,153 @@
+"""The client: it sends until it is answered, writes nothing twice, and raises what the service raised."""
+
+import threading
+
+import pytest
+
+import sidestep as ss
+from clinic import clinic
+from running import Running
+from sidestep.errors import AccessError, AlreadyAnswered, InputError, ServiceError, StudyNotFound
+from sidestep.service.client import Client
+from sidestep.service.wire import Answer, refused
+
+
+def test_the_front_door_has_it(running):
+    with ss.Client(running.url) as client:
+        assert client.list() == []
+
+
+def test_every_study_is_listed_over_many_pages(running, monkeypatch):
+    monkeypatch.setattr("sidestep.service.client.PAGE", 2)
+    for name in "cab":
+        clinic(running.store, name)
+    with Client(running.url) as client:
+        assert client.list() == ["a", "b", "c"]
+
+
+def test_a_card_prints_the_same_words_here_and_there(running):
+    here = clinic(running.store)
+    with Client(running.url) as client:
+        there = client.open("bp")
+        ticket = there.ask()
+        assert str(ticket) == str(here.ask())
+        assert str(there.tell(ticket.id, 140.0)).startswith("Saved")
+        assert str(there.best()) == str(here.best())
+        assert str(there.explain(top=3)) == str(here.explain(top=3))
+        assert there.explain().rows == here.explain().rows
+        assert there.best().effects == here.best().effects
+        assert str(there.show()) == str(here.show())
+        assert there.history() == here.history()
+        assert there.history(1, 1) == here.history(1, 1)
+        assert list(there.export()) == list(here.export())
+        assert there.plan == here.plan
+        assert "RemoteStudy('bp'" in repr(there)
+
+
+def test_a_table_of_candidates_comes_along(running):
+    table = {"lisinopril": [0, 10], "amlodipine": [0, 5], "chlortalidone": [0, 25]}
+    with Client(running.url) as client:
+        study = clinic(client, candidates=table)
+        assert study.plan.candidates.rows == ((0.0, 0.0, 0.0), (10.0, 5.0, 25.0))
+
+
+def test_a_token_is_shown_and_its_lack_is_said(tmp_path):
+    with Running(tmp_path / "s.db") as running:
+        _, shown = running.door.accounts.add_token("x", actor="test")
+        with Client(running.url, patience=0.1) as client, pytest.raises(AccessError, match="token"):
+            client.list()
+        with Client(running.url, shown) as client:
+            assert client.list() == []
+            with pytest.raises(StudyNotFound):
+                client.open("bp")
+
+
+def test_nobody_there_is_said_in_a_sentence():
+    client = Client("http://127.0.0.1:9", patience=0.2)
+    with pytest.raises(
+        ServiceError, match="does not answer .* trying again with the same key is safe"
+    ):
+        client.list()
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://host", "http://"])
+def test_what_is_no_address_is_refused(refusal, url):
+    assert "http://" in refusal(Client, url)
+
+
+def test_what_is_no_answer_of_ours_is_said():
+    assert isinstance(refused(Answer(502, {}, b"<html>")), ServiceError)
+    assert isinstance(refused(Answer(418, {}, b'{"type":"x/new","detail":"d"}')), InputError)
+
+
+def test_what_the_service_raised_is_raised_here(running):
+    with Client(running.url) as client:
+        study = clinic(client)
+        ticket = study.ask()
+        study.tell(ticket, 140.0)
+        with pytest.raises(AlreadyAnswered, match=r"140.*141"):
+            study.tell(ticket, 141.0)
+
+
+class Flaky:
+    """A wire that breaks after the service has done its work, so many times."""
+
+    def __init__(self, wire, times):
+        self.once, self.left, self.seen = wire._once, times, 0
+
+    def __call__(self, *request):
+        answer = self.once(*request)
+        self.seen += 1
+        if self.left > 0:
+            self.left -= 1
+            raise ConnectionResetError("the cable")
+        return answer
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_is_written_twice(
+    running, monkeypatch, times
+):
+    with Client(running.url) as client:
+        study = clinic(client)
+        for act in (
+            lambda: study.ask(new=True),
+            lambda: study.tell(2, 140.0, measured="sodium"),
+            lambda: study.tell(None, 4.1, measured="potassium", given=study.plan.baseline),
+            lambda: study.correct(2, 139.0, reason="misread"),
+            lambda: study.withdraw(2, reason="lost"),
+        ):
+            before = running.store.head("bp").seq
+            flaky = Flaky(client._wire, times)
+            with monkeypatch.context() as patch:
+                patch.setattr(client._wire, "_once", flaky)
+                act()
+            assert flaky.seen == times + 1
+            assert running.store.head("bp").seq == before + 1
+
+
+def test_a_busy_service_is_asked_again(running, monkeypatch):
+    with Client(running.url) as client:
+        study, once, said = clinic(client), client._wire._once, [503, 429]
+
+        def busy(*request):
+            if said:
+                return Answer(said.pop(), {"Retry-After": "0"}, b"{}")
+            return once(*request)
+
+        monkeypatch.setattr(client._wire, "_once", busy)
+        assert study.ask().id == 2
+
+
+def test_threads_share_a_client(running):
+    with Client(running.url) as client:
+        study = clinic(client)
+        threads = [
+            threading.Thread(target=lambda n=n: study.ask(new=True, actor=f"p{n}"))
+            for n in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(study.history()) == 7

@@ -1,0 +1,251 @@
+"""/v1 as a program uses it: ask, tell, look, page on, ask for less, listen."""
+
+import json
+import threading
+
+import httpx
+import pytest
+
+from clinic import FACTORS, PROTECTED, TARGET, clinic, play
+from sidestep.studies.exchange import export_study
+from sidestep.studies.memory import MemoryStore
+
+GIVEN = dict.fromkeys(("lisinopril", "amlodipine", "chlortalidone"), 0)
+
+
+def tell(web, study, **told):
+    ticket = web.post(f"{study}/tickets", json={}).json()["ticket"]
+    return web.post(f"{study}/tickets/{ticket}/answer", json={"value": 138, **told}).json()
+
+
+def test_a_study_is_set_up_asked_and_told(web):
+    settings = {
+        "name": "bp",
+        "factors": [factor.to_config() for factor in FACTORS],
+        "target": TARGET.to_config(),
+        "protected": [outcome.to_config() for outcome in PROTECTED],
+        "aim": "clean",
+        "rank": 2,
+        "vocabulary": "clinic",
+        "seed": 7,
+    }
+    made = web.post("/v1/studies", json=settings, headers={"Idempotency-Key": "k"})
+    assert made.status_code == 201
+    assert made.headers["location"].endswith("/v1/studies/bp")
+    assert (
+        web.post("/v1/studies", json=settings, headers={"Idempotency-Key": "k"}).status_code == 201
+    )
+    assert web.post("/v1/studies", json=settings).status_code == 409
+    asked = web.post("/v1/studies/bp/tickets", json={}).json()
+    same = clinic(MemoryStore()).ask()
+    assert (asked["ticket"], asked["action"], asked["measure"]) == (2, same.action, [same.measure])
+    told = web.post("/v1/studies/bp/tickets/2/answer", json={"value": 140.0}).json()
+    assert (told["repeated"], told["entries"][0]["entry"]) == (False, 3)
+    again = web.post("/v1/studies/bp/tickets/2/answer", json={"value": 140}).json()
+    assert again["repeated"]
+
+
+def test_a_card_is_words_too(web, study):
+    asked = web.post(f"{study}/tickets", json={}, headers={"Accept": "text/plain"})
+    assert asked.headers["content-type"] == "text/plain; charset=utf-8"
+    assert asked.text.startswith("Visit 1")
+    assert "Give" in asked.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("tickets", {"new": True}),
+        ("tickets/2/answer", {"value": 139}),
+        (
+            "answers",
+            {
+                "value": 139,
+                "measured": "sodium",
+                "given": dict.fromkeys(("lisinopril", "amlodipine", "chlortalidone"), 0),
+            },
+        ),
+        ("tickets/4/correction", {"value": 141, "reason": "misread"}),
+        ("tickets/2/withdrawal", {"reason": "lost"}),
+        ("close", {"reason": "enough"}),
+        (
+            "import",
+            {
+                "columns": {
+                    "lisinopril": [0],
+                    "amlodipine": [0],
+                    "chlortalidone": [0],
+                    "sodium": [138],
+                }
+            },
+        ),
+    ],
+)
+def test_the_same_key_is_the_same_write(web, study, path, body):
+    web.post(f"{study}/tickets", json={"actor": "a"})
+    web.post(f"{study}/tickets", json={"actor": "b"})
+    web.post(f"{study}/tickets/3/answer", json={"value": 140})
+    first, again = (
+        web.post(f"{study}/{path}", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)
+    )
+    assert (first.status_code, again.status_code) == (200, 200), again.text
+    entries = web.get(study).json()["entries"]
+    assert entries == 5
+    if path != "tickets":
+        assert again.json()["repeated"]
+        assert [e["entry"] for e in first.json()["entries"]] == [5]
+        assert again.json()["entries"][0]["entry"] == 5
+
+
+def test_the_same_key_with_other_contents_is_refused(web, study):
+    key = {"Idempotency-Key": "k"}
+    web.post(f"{study}/tickets", json={}, headers=key)
+    response = web.post(f"{study}/tickets/2/answer", json={"value": 1}, headers=key)
+    assert response.status_code == 409
+    assert response.json()["type"] == "/problems/key-reused"
+
+
+def test_reads_are_not_sent_twice(web, study):
+    tell(web, study)
+    for path in ("", "/best", "/explain", "/history"):
+        first = web.get(f"{study}{path}")
+        tag = first.headers["etag"]
+        again = web.get(f"{study}{path}", headers={"If-None-Match": f'W/"x", {tag}'})
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["etag"] == tag
+    before = web.get(f"{study}/best").headers["etag"]
+    tell(web, study)
+    assert web.get(f"{study}/best", headers={"If-None-Match": before}).status_code == 200
+    assert (
+        web.get(
+            "/v1/studies", headers={"If-None-Match": web.get("/v1/studies").headers["etag"]}
+        ).status_code
+        == 304
+    )
+
+
+def test_studies_are_listed_in_pages_with_whose_turn_it_is(web, running):
+    for name in "abcde":
+        clinic(running.store, name)
+    web.post("/v1/studies/b/tickets", json={})
+    web.post("/v1/studies/d/close", json={})
+    found, after, pages = [], None, 0
+    while pages == 0 or after:
+        query = {"limit": 2} | ({"after": after} if after else {})
+        page = web.get("/v1/studies", params=query).json()
+        found += page["studies"]
+        after, pages = page["next"], pages + 1
+    assert pages == 3
+    assert [line["study"] for line in found] == ["d", "b", "e", "c", "a"]
+    assert [line["turn"] for line in found] == ["closed", "answer", "ask", "ask", "ask"]
+    only = web.get("/v1/studies", params={"status": "closed"}).json()["studies"]
+    assert [line["study"] for line in only] == ["d"]
+
+
+def test_the_record_is_read_in_pages(web, study, running):
+    play(clinic(running.store, "long"), 4)
+    path, after, seen = "/v1/studies/long/history", 0, []
+    while after is not None:
+        page = web.get(path, params={"after": after, "limit": 4}).json()
+        seen += page["events"]
+        after = page["next"]
+    assert [event["seq"] for event in seen] == list(range(1, 10))
+    assert seen[1]["prev_hash"] == seen[0]["hash"]
+
+
+def test_an_export_is_an_import_bit_for_bit(web, study, running, tmp_path):
+    play(clinic(running.store, "whole"), 3)
+    lines = web.get("/v1/studies/whole/export").text
+    assert lines.splitlines() == list(export_study(running.store, "whole"))
+    headers = {"Content-Type": "application/x-ndjson"}
+    assert web.post("/v1/import", content=lines, headers=headers).status_code == 201
+    changed = lines.replace('"name":"whole"', '"name":"elsewhere"', 1)
+    assert web.post("/v1/import", content=changed, headers=headers).status_code in (409, 422)
+    broken = web.post("/v1/import", content=lines.replace("asked", "askef", 1), headers=headers)
+    assert broken.status_code in (201, 409, 422)
+    assert web.get("/v1/studies/whole/verify").json()["holds"]
+
+
+def test_results_come_as_csv_too(web, study):
+    table = "lisinopril,amlodipine,chlortalidone,sodium\n0,0,0,138.5\n10,2.5,0,139\n"
+    response = web.post(f"{study}/import", content=table, headers={"Content-Type": "text/csv"})
+    assert response.status_code == 200, response.text
+    assert web.get(study).json()["counts"] == {"sodium": 2}
+    wrong = web.post(f"{study}/import", content="a,b\n1\n", headers={"Content-Type": "text/csv"})
+    assert wrong.status_code == 422
+
+
+def test_a_listener_hears_every_entry_as_it_is_written(web, study, running):
+    heard, ready = [], threading.Event()
+
+    def listen():
+        with (
+            httpx.Client(base_url=running.url, timeout=20) as ears,
+            ears.stream("GET", f"{study}/events?after=0") as stream,
+        ):
+            for line in stream.iter_lines():
+                if line.startswith("event:"):
+                    heard.append(line.partition(": ")[2])
+                    ready.set()
+                if line.startswith("data:") and len(heard) == 3:
+                    heard.append(json.loads(line.partition(": ")[2])["seq"])
+                    return
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    assert ready.wait(10)
+    tell(web, study)
+    thread.join(10)
+    assert heard == ["created", "asked", "answered", 3]
+
+
+def test_a_listener_goes_on_where_it_was_cut_off(web, study):
+    tell(web, study)
+    with web.stream("GET", f"{study}/events", headers={"Last-Event-ID": "2"}) as stream:
+        lines = iter(stream.iter_lines())
+        assert next(line for line in lines if line.startswith("id:")) == "id: 3"
+
+
+def test_listeners_are_counted_and_too_many_are_refused(tmp_path):
+    from running import Running  # noqa: PLC0415
+
+    with (
+        Running(tmp_path / "s.db", streams=1) as running,
+        httpx.Client(base_url=running.url, timeout=10) as web,
+    ):
+        clinic(running.store)
+        with web.stream("GET", "/v1/studies/bp/events") as first:
+            lines = first.iter_lines()
+            next(lines)
+            assert web.get("/v1/studies/bp/events").status_code == 429
+            assert "sidestep_streams 1.0" in web.get("/metrics").text
+
+
+def test_it_says_how_it_is(web, study, running):
+    assert web.get("/health").json() == {"alive": True}
+    assert web.get("/ready").json() == {"ready": True}
+    tell(web, study)
+    text = web.get("/metrics").text
+    assert (
+        'sidestep_requests_total{method="POST",route="/v1/studies/{name}/tickets",status="200"} 1.0'
+        in text
+    )
+    assert "sidestep_commit_entries_count 2.0" in text
+    running.app.state.listeners.stopping.set()
+    assert web.get("/ready").status_code == 503
+
+
+def test_looking_changes_nothing(web, study):
+    tell(web, study)
+    before = web.get(f"{study}/history").text
+    for path in (
+        "",
+        "/best",
+        "/explain",
+        "/history",
+        "/export",
+        "/verify?asks=true",
+        "?candidates=true",
+    ):
+        assert web.get(f"{study}{path}").status_code == 200
+    assert web.get(f"{study}/history").text == before

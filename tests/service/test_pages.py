@@ -1,0 +1,463 @@
+"""The pages without a browser: every state of the card, every form, and nothing inline."""
+
+import re
+
+import pytest
+from houses import PLAUSIBLE, text_of
+
+from clinic import PROTECTED, TARGET, clinic, play
+from sidestep.errors import StorageFull
+from sidestep.studies.units import Factor, Outcome
+
+INLINE = re.compile(r"<style|<script(?! src=)| style=|\son\w+=|javascript:|http://(?!127|www\.w3)")
+
+
+def measured(running, ticket, name="bp"):
+    return running.store.events(name, ticket - 1, 1)[0].body["measure"][0]
+
+
+@pytest.fixture
+def clinic_page(running, browser):
+    """A study with five results and an open question, question 12."""
+    study = clinic(running.store)
+    play(study, 5)
+    study.ask(actor="a colleague")
+    return browser
+
+
+def test_a_new_study_says_that_it_is_your_turn(running, browser):
+    clinic(running.store)
+    page = text_of(browser.get("/studies/bp"))
+    assert "Ask the first question" in page
+    assert "There are no results yet. A first recommendation needs about" in page
+    asked = text_of(browser.post("/studies/bp/ask"))
+    assert "Give this. Then measure" in asked
+    assert "Nothing is known yet. The first questions look in every direction" in asked
+    assert "Nothing to recommend yet" in asked
+
+
+def test_the_page_has_the_order_of_the_card(running, browser):
+    study = clinic(running.store)
+    play(study, 12)
+    study.ask(actor="a colleague")
+    page = text_of(browser.get("/studies/bp?wait=1"))
+    order = [
+        "Next question",
+        "Record result",
+        "What this visit may move",
+        "If you stopped today",
+        "What was measured, and when",
+        "How this recommendation came about",
+        "The candidates",
+        "The record",
+        "What this page does not promise",
+    ]
+    places = [page.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def test_a_result_is_saved_and_said_to_be_from_the_record(running, clinic_page):
+    page = clinic_page.post("/studies/bp/questions/12/answer", **PLAUSIBLE[measured(running, 12)])
+    assert page.url.params["saved"] == "13"
+    assert "Saved as entry 13" in text_of(page)
+    assert "Next question" in text_of(page)
+    assert running.store.events("bp")[-1].seq == 13
+    assert "Saved as entry" not in text_of(clinic_page.get("/studies/bp?saved=99"))
+
+
+def test_the_same_form_sent_twice_is_saved_once(running, clinic_page):
+    fields = {**PLAUSIBLE[measured(running, 12)], "key": "k"}
+    for _ in range(2):
+        assert "Saved as entry 13" in text_of(
+            clinic_page.post("/studies/bp/questions/12/answer", **fields)
+        )
+    assert running.store.head("bp").seq == 13
+
+
+def test_what_is_far_off_is_asked_twice_and_nothing_is_saved_until_then(running, clinic_page):
+    name = next(iter(PLAUSIBLE[measured(running, 12)]))
+    page = clinic_page.post("/studies/bp/questions/12/answer", **{name: "5000"})
+    assert "is far from what was expected" in text_of(page)
+    assert "Nothing has been saved" in text_of(page)
+    assert running.store.head("bp").seq == 12
+    without = clinic_page.post("/studies/bp/questions/12/answer", sure="1", **{name: "5000"})
+    assert "Nothing has been saved" in text_of(without)
+    sure = {"sure": "1", "reason": "measured twice", name: "5000"}
+    assert "Saved as entry 13" in text_of(
+        clinic_page.post("/studies/bp/questions/12/answer", **sure)
+    )
+    assert running.store.events("bp")[-1].reason == "measured twice"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("4,2", "write 4.2 with a point"),
+        ("", "a result must be typed"),
+        ("<5", "half the limit"),
+        ("x", "must be a number"),
+        ("1e9", "half its range"),
+    ],
+)
+def test_what_is_no_number_is_refused_with_what_was_typed(running, clinic_page, typed, said):
+    name = next(iter(PLAUSIBLE[measured(running, 12)]))
+    page = clinic_page.post(
+        "/studies/bp/questions/12/answer", **{name: typed, "sure": "1", "reason": "x"}
+    )
+    assert page.status_code == 422
+    assert "Nothing was saved" in text_of(page)
+    assert said.lower() in text_of(page).lower()
+    assert running.store.head("bp").seq == 12
+
+
+def test_an_answer_that_is_there_already_is_shown_beside_the_new_one(running, clinic_page):
+    name = next(iter(PLAUSIBLE[measured(running, 12)]))
+    value = PLAUSIBLE[measured(running, 12)][name]
+    clinic_page.post("/studies/bp/questions/12/answer", **{name: value})
+    page = clinic_page.post(
+        "/studies/bp/questions/12/answer", **{name: value + "1", "sure": "1", "reason": "x"}
+    )
+    assert page.status_code == 409
+    assert "This question has an answer already" in text_of(page)
+    assert f"You entered {value}1" in text_of(page)
+    assert "Nothing was changed" in text_of(page)
+    assert running.store.head("bp").seq == 13
+
+
+def test_what_was_really_given_is_kept_beside_what_was_asked(running, clinic_page):
+    given = {"given__0": "10", "given__1": "2.5", "given__2": "25"}
+    page = clinic_page.post(
+        "/studies/bp/questions/12/answer", **PLAUSIBLE[measured(running, 12)], **given
+    )
+    assert "Given: 10 · 2.5 · 25" in text_of(page)
+    assert running.store.events("bp")[-1].body["action"]["amlodipine"] == 2.5
+
+
+def test_a_full_disk_is_said_and_tried_again(running, clinic_page, monkeypatch):
+    fields = {**PLAUSIBLE[measured(running, 12)], "key": "k"}
+    desk = running.app.state.desk
+    write = desk.groups.write
+
+    def full(*_):
+        raise StorageFull("disk full: there is no room left; nothing was saved")
+
+    monkeypatch.setattr(desk.study("bp").verbs, "_save", full)
+    page = clinic_page.post("/studies/bp/questions/12/answer", **fields)
+    assert page.status_code == 507
+    assert "Not saved: the disk is full" in text_of(page)
+    assert "we try again every 10 seconds while this page is open" in text_of(page)
+    assert 'data-hx-trigger="every 10s, submit"' in page.text
+    assert 'name="key" value="k"' in page.text
+    monkeypatch.setattr(desk.study("bp").verbs, "_save", write)
+    assert "Saved as entry 13" in text_of(
+        clinic_page.post("/studies/bp/questions/12/answer", **fields)
+    )
+
+
+def test_open_questions_are_listed_with_their_age(running, clinic_page):
+    clinic_page.post("/studies/bp/ask", new="1")
+    page = text_of(clinic_page.get("/studies/bp"))
+    assert "One more answer is awaited" in page
+    assert "asked just now by a colleague" in page
+    assert "Ask another meanwhile" in page
+    chosen = text_of(clinic_page.get("/studies/bp?question=12"))
+    assert "Question 12, asked just now by a colleague" in chosen
+
+
+def test_a_correction_needs_a_reason_and_keeps_both_values(running, clinic_page):
+    page = clinic_page.get("/studies/bp/entries/3/correct")
+    assert "Both values stay on record" in text_of(page)
+    name = running.store.events("bp")[2].body["outcome"]
+    value = PLAUSIBLE[name][next(iter(PLAUSIBLE[name]))]
+    refused = clinic_page.post("/studies/bp/entries/3/correct", value=value, reason="")
+    assert refused.status_code == 422
+    assert "Nothing was saved" in text_of(refused)
+    saved = clinic_page.post("/studies/bp/entries/3/correct", value=value, reason="lab sheet 2211")
+    assert "Corrected to" in text_of(saved)
+    record = text_of(clinic_page.get("/studies/bp/record"))
+    assert "“lab sheet 2211”" in record
+    assert "Corrected by entry 13" in record
+
+
+def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
+    assert "Withdraw this question" in text_of(clinic_page.get("/studies/bp/entries/12/withdraw"))
+    page = clinic_page.post("/studies/bp/entries/12/withdraw", reason="missed visit")
+    assert "withdrawn" in text_of(page)
+    assert running.store.events("bp")[-1].reason == "missed visit"
+    taken = clinic_page.post("/studies/bp/entries/3/withdraw", reason="haemolysed")
+    assert "is taken back" in text_of(taken)
+
+
+def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(running, clinic_page):
+    given = {"given__0": "20", "given__1": "0", "given__2": "0"}
+    one = {"do": "one", "measured": "sodium", "value": "139.5", **given}
+    page = clinic_page.post("/studies/bp/results", **one)
+    assert "A result that nobody asked for" in text_of(page)
+    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n0\t0\t0\t138\t\n10\t0\t0\t\t4.1\n"
+    page = clinic_page.post("/studies/bp/results", do="many", table=table)
+    assert "2 results from before" in text_of(page)
+    wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "11"))
+    assert "Nothing was saved" in text_of(wrong)
+    assert "row 1" in text_of(wrong).lower()
+    assert running.store.head("bp").seq == 14
+
+
+@pytest.mark.parametrize("path", ["entries/1/correct", "entries/99/withdraw", "entries/3/forget"])
+def test_what_cannot_be_changed_is_said_so(clinic_page, path):
+    assert clinic_page.get(f"/studies/bp/{path}").status_code == 404
+
+
+def test_a_study_is_closed_with_its_recommendation_or_against_it(running, clinic_page):
+    assert "Go on asking" in text_of(clinic_page.get("/studies/bp/close"))
+    wrong = clinic_page.post(
+        "/studies/bp/close", how="overrule", given__0="20", given__1="0", given__2="0"
+    )
+    assert "Nothing was saved" in text_of(wrong)
+    page = clinic_page.post("/studies/bp/close", how="accept", reason="enough")
+    assert "This study asks nothing more" in text_of(page)
+    kinds = [event.kind for event in running.store.events("bp")][-2:]
+    assert kinds == ["accepted", "closed"]
+
+
+def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
+    page = clinic_page.get("/studies/bp/candidates?sort=potassium&order=down")
+    assert 'aria-sort="descending"' in page.text
+    first = clinic_page.get("/studies/bp/candidates?sort=no&order=up").text
+    assert re.search(r'<th scope="row">0', first)
+    assert clinic_page.get("/studies/bp/candidates?sort=iron").status_code == 422
+    table = clinic_page.get("/studies/bp/candidates.csv")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    lines = table.text.splitlines()
+    assert lines[0].startswith(
+        "candidate,lisinopril,amlodipine,chlortalidone,systolic pressure est"
+    )
+    assert len(lines) == 101
+
+
+def test_a_spreadsheet_runs_nothing(running, browser):
+    clinic(
+        running.store,
+        factors=[Factor("=1+1", levels=["@a", "b"])],
+        protected=[],
+        rank=None,
+        aim="within",
+    )
+    browser.post("/studies/bp/ask")
+    browser.post("/studies/bp/questions/2/answer", value__0="140")
+    text = browser.get("/studies/bp/candidates.csv").text
+    assert "'=1+1" in text
+    assert "'@a" in text
+
+
+def test_the_record_is_verified_and_exported(clinic_page):
+    page = text_of(clinic_page.post("/studies/bp/verify"))
+    assert "The record is whole" in page
+    assert "12 entries" in page
+    wrong = text_of(clinic_page.post("/studies/bp/verify", known="f" * 64))
+    assert "The record is not as it was written" in wrong
+    export = clinic_page.get("/studies/bp/export")
+    assert export.headers["content-disposition"] == 'attachment; filename="study.ndjson"'
+    assert len(export.text.splitlines()) == 13
+
+
+def test_what_colleagues_write_is_news_and_what_oneself_writes_is_not(running, clinic_page):
+    assert clinic_page.get("/studies/bp/news?after=12").status_code == 204
+    running.app.state.desk.study("bp").verbs.tell(
+        12, 140, measured="systolic pressure", actor="Lab"
+    )
+    news = text_of(clinic_page.get("/studies/bp/news?after=12"))
+    assert "Visit 6 answered. Systolic pressure 140 mmHg. Lab" in news
+
+
+def test_the_list_answers_whose_turn_it_is(running, browser):
+    assert "There is no study here yet" in text_of(browser.get("/"))
+    clinic(running.store, "a")
+    clinic(running.store, "b", title="Second one").ask(actor="Ada")
+    clinic(running.store, "c").close()
+    page = text_of(browser.get("/"))
+    assert "ready to ask" in page
+    assert "awaits an answer" in page
+    assert "asked just now by Ada" in page
+    assert "closed" in page
+
+
+def test_a_study_is_set_up_by_form_with_its_first_question_in_view(running, browser):
+    form = {
+        match[1]: match[2]
+        for match in re.finditer(
+            r'<input name="([^"]+)" value="([^"]*)"', browser.get("/new?example=1").text
+        )
+    }
+    assert form["name"] == "bp-pilot-08"
+    fields = example_fields()
+    preview = browser.post("/new", do="preview", **fields)
+    assert "The first question would be" in text_of(preview)
+    assert "Nothing has been saved yet" in text_of(preview)
+    assert running.store.names() == []
+    made = browser.post("/new", do="create", **fields)
+    assert made.url.path == "/studies/tea"
+    first = browser.post("/studies/tea/ask")
+    shown = re.search(r"Then measure <em>([^<]+)", preview.text)[1]
+    assert f"Then measure <em>{shown}" in first.text
+    again = browser.post("/new", do="create", **fields)
+    assert "there is a study 'tea' already" in text_of(again).lower()
+
+
+def example_fields():
+    return {
+        "name": "tea",
+        "vocabulary": "lab",
+        "aim": "clean",
+        "rank": "1",
+        "f__name": ["heat", "time", ""],
+        "f__unit": ["C", "min", ""],
+        "f__low": ["60", "1", ""],
+        "f__high": ["100", "5", ""],
+        "f__step": ["10", "1", ""],
+        "f__levels": ["", "", ""],
+        "f__baseline": ["80", "3", ""],
+        "t__name": "taste",
+        "t__goal": "raise",
+        "t__low": "0",
+        "t__high": "10",
+        "p__name": ["bitterness"],
+        "p__unit": [""],
+        "p__low": ["0"],
+        "p__high": ["10"],
+        "p__tolerance": ["1"],
+        "p__baseline": [""],
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"t__low": "ten"}, "range of taste must be a number"),
+        ({"f__low": ["200", "1", ""]}, "heat must have low < high"),
+        ({"p__name": ["taste"]}, "different names"),
+        ({"name": "a/b"}, "a study's name must"),
+        ({"candidates": "heat\n60\n"}, "column for every factor"),
+        ({"candidates": "heat,time\n60\n"}, "rows of one length"),
+    ],
+)
+def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, said):
+    page = browser.post("/new", do="create", **{**example_fields(), **change})
+    assert page.status_code == 422
+    assert said.lower() in text_of(page).lower()
+    assert "Nothing was saved" in text_of(page)
+    assert running.store.names() == []
+
+
+def test_more_rows_come_without_script(browser):
+    fields = example_fields()
+    before = browser.post("/new", do="preview", **fields).text.count('name="f.name"')
+    assert (
+        browser.post("/new", do="more-factors", **fields).text.count('name="f.name"') == before + 2
+    )
+
+
+def test_candidates_may_be_pasted_from_a_sheet(running, browser):
+    fields = {**example_fields(), "candidates": "heat\ttime\n60\t1\n70\t2\n100\t5\n"}
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
+    assert "3 recipes allowed" in text_of(browser.get("/studies/tea"))
+
+
+def test_a_panel_and_words_and_a_box_have_their_pages(running, browser):
+    clinic(running.store, "panel").ask(panel=2, actor="Ada")
+    assert browser.get("/studies/panel").text.count('name="value.') == 2
+    words = [Factor("salt", levels=["none", "some"]), Factor("heat", levels=[1, 2, 3])]
+    clinic(running.store, "words", factors=words, rank=1).ask(actor="Ada")
+    assert "salt" in browser.get("/studies/words").text
+    box = [Factor("x", 0, 1), Factor("y", 0, 1)]
+    study = clinic(running.store, "box", factors=box, rank=1)
+    study.tell(study.ask(actor="Ada").id, 140.0, measured="systolic pressure")
+    assert browser.get("/studies/box?wait=1").status_code == 200
+
+
+def test_whatever_people_write_is_shown_as_they_wrote_it(running, browser):
+    nasty = '<img src=x onerror="alert(1)">&'
+    study = clinic(
+        running.store,
+        factors=[Factor(nasty, 0, 1, unit=nasty, step=1), Factor("b", levels=[nasty, "y"])],
+        target=Outcome(nasty + "t", nasty, range=(0, 1)),
+        protected=[],
+        aim="within",
+        rank=None,
+        title=nasty,
+    )
+    study.tell(study.ask(actor=nasty).id, 0.5, actor=nasty, reason=nasty)
+    study.ask(actor=nasty)
+    for path in (
+        "/",
+        "/studies/bp?wait=1",
+        "/studies/bp/record",
+        "/studies/bp/candidates",
+        "/studies/bp/erase",
+        "/studies/bp/entries/3/correct",
+        "/studies/bp/close",
+        "/studies/bp/people",
+    ):
+        page = browser.get(path)
+        assert page.status_code == 200, path
+        assert "<img" not in page.text, path
+        assert not INLINE.search(page.text.replace("onerror=&#34;", "")), path
+
+
+def test_no_page_has_anything_inline_or_from_elsewhere(running, clinic_page):
+    for path in (
+        "/",
+        "/new",
+        "/login",
+        "/guide",
+        "/people",
+        "/studies/bp?wait=1",
+        "/studies/bp/people",
+        "/nothing",
+    ):
+        assert not INLINE.search(clinic_page.get(path).text), path
+
+
+def test_files_of_a_page_never_change_under_their_address(browser, web):
+    page = browser.get("/login").text
+    for address in re.findall(r'(?:href|src)="(/static/[^"]+)"', page):
+        response = web.get(address)
+        assert response.status_code == 200
+        assert "immutable" in response.headers["cache-control"]
+    assert web.get("/static/shell.py").status_code == 404
+
+
+def test_a_reader_sees_no_forms(own_house):
+    with own_house.as_person("read") as reader:
+        page = reader.get("/studies/bp").text
+        assert "Record result" not in page
+        assert "You may look at this study" in page
+        assert "/people" not in page
+
+
+def test_a_page_of_a_long_study_comes_before_its_arithmetic(running, browser, monkeypatch):
+    monkeypatch.setattr("sidestep.service.pages.study_view.PATIENCE", 0.0)
+    study = clinic(running.store, protected=PROTECTED, target=TARGET)
+    play(study, 3)
+    page = browser.get("/studies/bp")
+    assert "Being worked out" in page.text
+    assert 'data-hx-get="/studies/bp/parts/best"' in page.text
+    part = browser.get("/studies/bp/parts/best")
+    assert "If you stopped today" in part.text
+    assert browser.get("/studies/bp/parts/nothing").status_code == 404
+    assert "Being worked out" not in browser.get("/studies/bp?wait=1").text
+
+
+def test_the_demo_has_a_laboratory(tmp_path):
+    from houses import Browser  # noqa: PLC0415
+
+    from running import Running  # noqa: PLC0415
+
+    with (
+        Running(tmp_path / "s.db", lambda study, question: 140.0) as running,
+        Browser(running) as browser,
+    ):
+        clinic(running.store, "demo")
+        browser.post("/studies/demo/ask")
+        assert "simulated data" in browser.get("/studies/demo").text
+        page = browser.post("/studies/demo/questions/2/simulate")
+        assert "simulated laboratory" in text_of(page)

@@ -1,0 +1,190 @@
+"""Group commit: what waits together is saved together, and nobody is told otherwise."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from clinic import clinic
+from sidestep.errors import AlreadyAnswered, InputError, KeyReused, StorageFull, TicketNotFound
+from sidestep.studies.groups import Groups
+from sidestep.studies.memory import MemoryStore
+from sidestep.studies.sql import SqlStore
+from sidestep.studies.study import Study
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def store(request, tmp_path):
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    where = tmp_path / "study.db"
+    if request.param == "postgresql":
+        where = request.getfixturevalue("postgres").emptied()
+    opened = SqlStore.open(where, patience=5.0)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def held():
+    """Groups whose writer waits at its first entry until it is let go."""
+
+    class Held:
+        def __init__(self):
+            self.sizes = []
+            self.groups = Groups(watch=self.sizes.append, idle=5.0)
+            self.gate, self.reached = threading.Event(), threading.Event()
+
+        def hold(self, store, name):
+            def act(log):
+                self.reached.set()
+                self.gate.wait(10)
+
+            self.first = threading.Thread(target=self.groups.write, args=(store, name, act))
+            self.first.start()
+            self.reached.wait(10)
+
+        def together(self, calls):
+            """Run calls so that all of them wait for the same commit."""
+            with ThreadPoolExecutor(len(calls)) as pool:
+                futures = [pool.submit(call) for call in calls]
+                line = next(iter(self.groups._lines.values()))
+                while line.qsize() < len(calls):
+                    pass
+                self.gate.set()
+            return futures
+
+    made = Held()
+    yield made
+    made.gate.set()
+    made.groups.close()
+
+
+def append(key, **more):
+    return lambda log: log.append("asked", body={}, actor="ada", key=key, **more)
+
+
+def test_what_waits_together_is_saved_in_one_transaction(store, held):
+    store.create("s", {}, actor="ada", body={})
+    held.hold(store, "s")
+    calls = [lambda n=n: held.groups.write(store, "s", append(f"k{n}")) for n in range(8)]
+    events = [future.result() for future in held.together(calls)]
+    assert sorted(event.seq for event in events) == list(range(2, 10))
+    held.groups.close()
+    assert held.sizes == [1, 8]
+    assert store.head("s").seq == 9
+
+
+def test_a_refusal_is_its_own_callers_business(store, held):
+    study = clinic(store)
+    shared = Study.open("bp", store, writer=held.groups.write)
+    ticket = study.ask()
+    held.hold(store, "bp")
+    calls = [
+        lambda: shared.tell(ticket.id, 140.0),
+        lambda: shared.tell(999, 140.0),
+        lambda: shared.withdraw(ticket.id, reason=""),
+    ]
+    told, unknown, _ = held.together(calls)
+    assert told.result().repeated is False
+    with pytest.raises(TicketNotFound):
+        unknown.result()
+    assert study.history()[-1].body["value"] == 140.0
+
+
+def test_a_spoilt_transaction_is_taken_apart_and_the_others_are_saved(store, held):
+    store.create("s", {}, actor="ada", body={})
+    store_first = held.groups.write(store, "s", append("used"))
+    held.hold(store, "s")
+    calls = [
+        lambda key=key: held.groups.write(store, "s", append(key)) for key in ("a", "used", "b")
+    ]
+    first, second, third = held.together(calls)
+    assert {first.result().key, third.result().key} == {"a", "b"}
+    with pytest.raises(KeyReused):
+        second.result()
+    assert next(event.key for event in store.events("s", after=1)) == store_first.key
+    assert store.head("s").seq == 4
+
+
+def test_of_conflicting_answers_in_one_transaction_one_is_acknowledged(store, held):
+    study = clinic(store)
+    shared = Study.open("bp", store, writer=held.groups.write)
+    ticket = study.ask()
+    held.hold(store, "bp")
+    futures = held.together([lambda n=n: shared.tell(ticket.id, 130.0 + n) for n in range(6)])
+    failed = [future.exception() for future in futures]
+    assert failed.count(None) == 1
+    assert all(isinstance(error, AlreadyAnswered) for error in failed if error)
+    answers = [event for event in study.history() if event.kind == "answered"]
+    assert answers[0].body["value"] == 130.0 + failed.index(None)
+
+
+def test_where_the_commit_fails_nobody_is_acknowledged(store, held, monkeypatch):
+    study = clinic(store)
+    shared = Study.open("bp", store, writer=held.groups.write)
+    before = store.head("bp").seq
+    held.hold(store, "bp")
+
+    def full(log):
+        raise StorageFull("disk full")
+
+    calls = [
+        lambda: shared.ask(actor="a"),
+        lambda: shared.ask(actor="b"),
+        lambda: held.groups.write(store, "bp", full),
+    ]
+    assert all(isinstance(f.exception(), StorageFull) for f in held.together(calls))
+    assert store.head("bp").seq == before
+    assert shared.ask(actor="b").id == study.ask(actor="b").id == before + 1
+    assert shared.ask(actor="a").round == 2
+
+
+def test_questions_of_one_transaction_know_of_each_other(store, held):
+    clinic(store)
+    shared = Study.open("bp", store, writer=held.groups.write)
+    held.hold(store, "bp")
+    asked = held.together([lambda n=n: shared.ask(actor=f"person {n}") for n in range(4)])
+    tickets = sorted((future.result() for future in asked), key=lambda ticket: ticket.id)
+    assert [ticket.round for ticket in tickets] == [1, 2, 3, 4]
+    alone = clinic(MemoryStore())
+    assert [alone.ask(actor=f"x{n}").action for n in range(4)] == [t.action for t in tickets]
+
+
+def test_a_writer_goes_home_and_another_comes(store):
+    store.create("s", {}, actor="ada", body={})
+    groups = Groups(idle=0.01)
+    for number in range(5):
+        groups.write(store, "s", append(f"k{number}"))
+        threading.Event().wait(0.03)
+    groups.close()
+    assert store.head("s").seq == 6
+    assert not groups._lines
+    assert not groups._writers
+
+
+def test_many_threads_lose_nothing(store):
+    clinic(store)
+    groups = Groups()
+    shared = Study.open("bp", store, writer=groups.write)
+
+    def work(number):
+        for _ in range(5):
+            ticket = shared.ask(actor=f"person {number}")
+            shared.tell(ticket.id, 140.0 + number, measured="systolic pressure")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    groups.close()
+    events = store.events("bp")
+    assert [event.seq for event in events] == list(range(1, 82))
+    assert sum(event.kind == "answered" for event in events) == 40
+    assert shared.verify().data["holds"]
+
+
+def test_bad_input_never_reaches_the_writer(store):
+    clinic(store)
+    shared = Study.open("bp", store, writer=Groups().write)
+    with pytest.raises(InputError):
+        shared.ask(panel=99)

@@ -1,0 +1,41 @@
+"""How a recommendation came about: what was believed of it after every result."""
+
+import pytest
+
+from clinic import clinic, play
+from sidestep.studies.memory import MemoryStore
+from sidestep.studies.story import story
+
+
+@pytest.fixture
+def store():
+    return MemoryStore()
+
+
+def test_a_story_ends_with_what_is_believed_today(store):
+    study = clinic(store)
+    play(study, 12)
+    today = study.explain().rows[3]
+    told = story(store, "bp", study.plan, today.action)
+    assert [belief.results for belief in told] == list(range(13))
+    assert told[-1].effects == today.effects
+    assert told[0].effects["potassium"].estimate == 0
+
+
+def test_a_long_story_is_thinned_out_and_keeps_its_ends(store):
+    study = clinic(store)
+    play(study, 15)
+    told = story(store, "bp", study.plan, study.plan.baseline, most=5)
+    assert len(told) == 5
+    assert (told[0].results, told[-1].results) == (0, 15)
+
+
+def test_a_corrected_result_counts_as_it_does_now(store):
+    study = clinic(store)
+    ticket = play(study, 6)[0]
+    setting = study.explain().rows[0].action
+    before = story(store, "bp", study.plan, setting)
+    study.correct(ticket.id, 175.0, reason="misread")
+    after = story(store, "bp", study.plan, setting)
+    assert after[1].effects != before[1].effects
+    assert after[-1] != before[-1]
