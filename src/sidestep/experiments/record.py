@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_lab
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
 from sidestep.policies.base import LOCKED, PHASES
@@ -54,7 +55,7 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
     )
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def record_round(
     record: Record, every: int, horizon: int, t: int, choice: Choice, action: FloatArray
 ) -> int:
@@ -73,7 +74,7 @@ def record_round(
     return slot
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def write_numbers(
     record: Record, slot: int, feedback: float, regret: float, so_far: float, width: float
 ) -> None:
@@ -160,7 +161,8 @@ class Trace:
 
     def to_frame(self) -> "polars.DataFrame":
         """One row a kept round."""
-        import polars  # noqa: PLC0415  (heavy, and only needed here)
+        check_lab("a frame", "polars")
+        import polars  # noqa: PLC0415  (an extra, and only needed here)
 
         columns: dict[str, Any] = {
             "round": self.round,
