@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sidestep.policies.protected_linucb import ProtectedLinUCB
     from sidestep.policies.protected_thompson import ProtectedThompson
     from sidestep.policies.recommend import Recommendation, intervals, recommend
+    from sidestep.policies.restrictions import Restrictions
     from sidestep.policies.round_robin import RoundRobinLinUCB
     from sidestep.policies.uniform import Uniform
     from sidestep.service.client import Client
@@ -54,6 +55,7 @@ __all__ = [
     "ProtectedThompson",
     "Query",
     "Recommendation",
+    "Restrictions",
     "RoundRobinLinUCB",
     "Simplex",
     "Study",
@@ -101,6 +103,7 @@ _HOME = {
     "Recommendation": "policies.recommend",
     "intervals": "policies.recommend",
     "recommend": "policies.recommend",
+    "Restrictions": "policies.restrictions",
     "DirectedThompson": "policies.directed_thompson",
     "InformationDirected": "policies.information_directed",
     "ProtectedThompson": "policies.protected_thompson",
@@ -121,12 +124,14 @@ _ROOMS = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"sidestep.{_ROOMS[name]}")
-    if name in _HOME:
-        return getattr(import_module(f"sidestep.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'sidestep' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+
+    def __getattr__(name: str) -> Any:
+        if name in _ROOMS:
+            return import_module(f"sidestep.{_ROOMS[name]}")
+        if name in _HOME:
+            return getattr(import_module(f"sidestep.{_HOME[name]}"), name)
+        raise AttributeError(f"module 'sidestep' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

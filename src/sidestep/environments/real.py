@@ -41,6 +41,13 @@ def diabetes(
     tolerance  of every serum measure, and the penalty of a unit beyond it; None: the paper's reward
 
     Nothing is claimed about patients: age is no therapy. It is a geometry that occurs.
+
+    noise_scale   R
+    threshold     singular values below this share of the first do not count
+
+    >>> import sidestep as ss
+    >>> ss.environments.diabetes().problem.subspace_dim
+    4
     """
     check_probability("threshold", threshold)
     table, progression = _load()

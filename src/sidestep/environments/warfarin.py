@@ -152,6 +152,7 @@ def warfarin(
              paper without the genotype filter, 2132; statins6: the first six statins, 2419
     scale    raw: mg/week; max: every column divided by its maximum
     target   stability, or inr, which swaps the two
+    noise_scale   R
     tolerance, penalty   of the protected effect, as in Instance; None: the paper's reward
 
     Rows become unit vectors (none is zero, a dose is above 0). theta_0 and theta_1 are least squares
@@ -183,6 +184,16 @@ def warfarin_lookalike(
     grid of 1.25 mg/week in 4.5..120; amiodarone (full-rank) given to 113 at random. The vectors are
     planted, in the coordinates of the scale, so that protection matters: with scale max an
     unprotected greedy player loses more than 0.2 a round. Presets differ in their columns only.
+
+    seed     of the records
+    scale    raw: mg/week; max: every column divided by its maximum
+    preset   as in `warfarin`
+    target   stability, or inr, which swaps the two
+    noise_scale   R
+
+    >>> import sidestep as ss
+    >>> len(ss.environments.warfarin_lookalike(preset="full-rank").actions)
+    1832
     """
     return _instance(_drawn(seed, preset, scale, target), noise_scale, tolerance, penalty)
 

@@ -11,9 +11,10 @@ it answers the same. What was learned is in the state alone: sums and counters, 
 
 The policies of this package write their arithmetic as compiled kernels (see dispatch.py); what they
 then do alike is `CompiledPolicy` below. A policy of yours may do without: any object with `problem`,
-`init`, `ask` and `tell` plays in `simulate`, step by step. Two things it may say, or leave out:
+`init`, `ask` and `tell` plays in `simulate`, step by step. What it may say, or leave out:
 
     def ask(self, state, actions, rng, pending=()): ...   # queries that wait for their answer
+    def ask(..., pending=(), restrictions=None): ...      # what this ask must keep to: restrictions.py
     plays = (Arms,)      # which action sets it plays: a class attribute; all where there is none
 
 A state that is kept as text, and `ss.testing.check_policy`, need two more: `state.to_json()` and
@@ -58,11 +59,12 @@ from sidestep.core.rank import Spectrum
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import Draws, decide_on_arms, decide_on_ball
 from sidestep.policies.reasons import Expected, reasons_for
+from sidestep.policies.restrictions import Restrictions
 from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
 from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
 
 PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
-PHASES = ("play", "explore", "core-set", "locked-in")
+PHASES = ("play", "explore", "core-set", "locked-in", "confirm")
 
 FOREVER = 2**62
 NO_DRAWS = np.empty(0)
@@ -70,7 +72,26 @@ NO_DRAWS = np.empty(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What to do in a round, and what a person wants to see of why."""
+    """What to do in a round, and what a person wants to see of why.
+
+    query      the action to play and the index to measure
+    phase      why: "play", "explore", "core-set" or "locked-in"
+    value      what the policy hopes the action is worth
+    arm        row of the action among the arms; None on a solid and off the menu
+    bound      no action of the ball is worth more, optimistically: a certificate
+    spectrum   what the evidence says of the rank, where the player is not told it
+    exact      whether the core set is proved the best; None where there is none
+    rival      the contender: row of an arm, or an action of a solid
+    shares     of the doubt, what one result of each outcome would remove; (L+1,)
+    price      what this is expected to lose against today's best
+    expected   the feedback to expect: estimate, low, high
+
+    >>> import numpy as np, sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> rng = np.random.default_rng(0)
+    >>> policy.ask(policy.init(), ss.Arms([[1.0, 0.0], [0.0, 1.0]]), rng).phase
+    'play'
+    """
 
     query: Query
     phase: str  # one of PHASES
@@ -141,19 +162,30 @@ class CompiledPolicy:
         return State(evidence, core_set, self.fingerprint())
 
     def ask(
-        self, state: State, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
+        self,
+        state: State,
+        actions: Actions,
+        rng: Generator,
+        pending: Sequence[Query] = (),
+        restrictions: Restrictions | None = None,
     ) -> Decision:
-        """What to play and what to measure; `pending` was asked and not yet answered."""
+        """What to play and what to measure; `pending` was asked and not yet answered.
+
+        restrictions: what this ask must keep to, beside the actions (policies/restrictions.py)
+        """
         actions = self.admitted(actions)
         check_rng(rng)
         self.check(state, actions)
         evidence = self._expected(state.evidence, pending)
-        draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
         with ieee_arithmetic():
-            decision = self._decide(state, evidence, actions, draws)
-            return self._explained(decision, evidence, state.core_set, actions)
+            if restrictions is not None:
+                from sidestep.policies.restricted import ask_restricted  # noqa: PLC0415  (needs this)
 
-    def _explained(
+                return ask_restricted(self, state, evidence, actions, rng, restrictions)
+            decision = self.decide(state, evidence, actions, rng)
+            return self.explained(decision, evidence, state.core_set, actions)
+
+    def explained(
         self, decision: Decision, evidence: Evidence, core_set: IntArray, actions: Actions
     ) -> Decision:
         """The decision with its reasons, of a policy that has a posterior."""
@@ -164,17 +196,20 @@ class CompiledPolicy:
         found = reasons_for(self.problem, prior, known, actions, decision.query)
         return replace(decision, **found._asdict())
 
-    def _decide(self, state: State, evidence: Evidence, actions: Actions, draws: Draws) -> Decision:
+    def decide(
+        self, state: State, evidence: Evidence, actions: Actions, rng: Generator, knobs: Any = None
+    ) -> Decision:
+        """What to play and what to measure, without the reasons; knobs: others than its own."""
+        knobs = self.knobs if knobs is None else knobs
+        draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
         seen, exact = self.spectrum(state), self.exact(state)
         if not isinstance(actions, Arms):
-            on_ball = step(decide_on_ball)(
-                self.knobs, evidence, state.core_set, actions.body, draws
-            )
+            on_ball = step(decide_on_ball)(knobs, evidence, state.core_set, actions.body, draws)
             query = Query(on_ball.action, on_ball.vector)
             value, bound = _known(on_ball.value), _known(on_ball.bound)
             return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
         menu = _menu(self.problem, actions)
-        choice = step(decide_on_arms)(self.knobs, evidence, state.core_set, menu, draws)
+        choice = step(decide_on_arms)(knobs, evidence, state.core_set, menu, draws)
         phase, value = PHASES[choice.phase], _known(choice.value)
         if choice.arm < 0:  # a basis vector, which need not be on the menu
             return Decision(
@@ -332,17 +367,17 @@ def check_equal_costs(problem: Problem, policy: str) -> None:
         )
 
 
-def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
+def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: bool) -> None:
     """Refuse an aim that a policy would not follow: never play another game than was asked for."""
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
             "this policy plays the projected reward and must be told no tolerance, got one "
             "(the Thompson players and EpsilonGreedy play within tolerances)"
         )
-    if problem.intercept and problem.tolerance is None:
+    if problem.intercept and problem.tolerance is None and not learns_levels:
         raise InputError(
-            "intercept must be False for the projected reward: levels are learned within "
-            "tolerances only, got True"
+            "intercept must be False, as this policy learns no levels for the projected reward "
+            "(the Thompson players do), got True"
         )
 
 
@@ -355,12 +390,13 @@ def confidence_for(
     needs_noise: bool = True,
     memory: float | None = None,
     follows_tolerances: bool = False,
+    learns_levels: bool = False,
 ) -> Confidence:
     """How the sets are drawn, from knobs that are checked here; delta is for one vector.
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
-    _check_aim(problem, follows_tolerances=follows_tolerances)
+    _check_aim(problem, follows_tolerances=follows_tolerances, learns_levels=learns_levels)
     noise = problem.noise if needs_noise else problem.known_noise
     check_scale("rho", rho)
     check_probability("delta", delta)

@@ -2,6 +2,7 @@
 
     decisions = ask_batch(policy, state, actions, rng, size=8)     # eight plays before any answer
     decisions = ask_panel(policy, state, actions, rng, size=3)     # one action, three outcomes measured
+    decisions = ask_panel(..., restrictions=Restrictions(...))     # what every one of them keeps to
     state = tell_all(policy, state, records)                       # a frame of past records, all or none
 
 Each further query counts on the answers that are pending (`ask(..., pending=...)`): the policy takes them
@@ -10,7 +11,8 @@ for what it expects, so it looks elsewhere. What is answered late is simply told
 
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,46 +22,85 @@ from sidestep.core.actions import Actions, Arms
 from sidestep.core.checks import check_integer
 from sidestep.core.problem import Query, checked_feedback, checked_query
 from sidestep.errors import InputError, UnreachedDirectionsWarning
-from sidestep.policies.base import Decision, Policy
-from sidestep.policies.protocol import takes_pending
+from sidestep.policies.base import Decision, Policy, StateT
+from sidestep.policies.protocol import takes_pending, takes_restrictions
+from sidestep.policies.restrictions import Restrictions
 
 TRIES = 64  # how often a panel asks again for a vector that it does not hold yet
 
 
 def ask_batch(
-    policy: Policy[Any],
-    state: Any,
+    policy: Policy[StateT],
+    state: StateT,
     actions: Actions,
     rng: Generator,
     size: int,
     pending: Sequence[Query] = (),
+    restrictions: Restrictions | None = None,
 ) -> list[Decision]:
-    """Several plays that are all made before the first of them is answered."""
+    """Several plays that are all made before the first of them is answered.
+
+    policy    who decides
+    state     what it has learned
+    actions   what may be played
+    rng       the generator that choices are drawn from
+    size      how many plays
+    pending   plays that were asked before and still wait for their answer
+    restrictions   what this ask must keep to; None: nothing
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> rng = np.random.default_rng(0)
+    >>> len(ss.ask_batch(policy, policy.init(), world.actions, rng, size=3))
+    3
+    """
     check_integer("size", size, low=1)
     _check_counts_on_answers(policy)
+    ask = asker(policy, restrictions)
     decisions: list[Decision] = []
     for _ in range(size):
         waiting = (*pending, *(decision.query for decision in decisions))
-        decisions.append(policy.ask(state, actions, rng, waiting))
+        decisions.append(ask(state, actions, rng, waiting))
     return decisions
 
 
 def ask_panel(
-    policy: Policy[Any],
-    state: Any,
+    policy: Policy[StateT],
+    state: StateT,
     actions: Actions,
     rng: Generator,
     size: int,
     pending: Sequence[Query] = (),
+    restrictions: Restrictions | None = None,
 ) -> list[Decision]:
     """One action and several different vectors to measure along it, the most telling first.
 
     The policy is asked again with that action alone on the menu; where it names a vector twice, it
     is asked with that answer pending too, until it names another.
+
+    policy    who decides
+    state     what it has learned
+    actions   what may be played
+    rng       the generator that choices are drawn from
+    size      how many vectors to measure, at most L + 1
+    pending   plays that were asked before and still wait for their answer
+    restrictions   what this ask must keep to; None: nothing
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> rng = np.random.default_rng(0)
+    >>> panel = ss.ask_panel(policy, policy.init(), world.actions, rng, size=2)
+    >>> sorted(decision.query.index for decision in panel)
+    [0, 1]
     """
-    check_integer("size", size, low=1, high=policy.problem.n_vectors)
+    can = None if restrictions is None else restrictions.measure_only
+    check_integer("size", size, low=1, high=len(can or range(policy.problem.n_vectors)))
     _check_counts_on_answers(policy)
-    first = policy.ask(state, actions, rng, pending)
+    first = asker(policy, restrictions)(state, actions, rng, pending)
+    if restrictions is not None:
+        return _restricted_panel(policy, (state, rng), first, size, pending, restrictions)
     action = first.query.action
     panel, waiting = [first], [*pending, first.query]
     only = Arms(action[None, :])
@@ -77,6 +118,41 @@ def ask_panel(
     return panel + [Decision(query, first.phase, first.value, first.arm) for query in queries]
 
 
+def _restricted_panel(
+    policy: Policy[Any],
+    known: tuple[Any, Generator],
+    first: Decision,
+    size: int,
+    pending: Sequence[Query],
+    told: Restrictions,
+) -> list[Decision]:
+    """The rest of a panel: what is held already can no longer be measured."""
+    state, rng = known
+    action, panel = first.query.action, [first]
+    left = set(told.measure_only or range(policy.problem.n_vectors)) - {first.query.index}
+    while len(panel) < size:
+        rule = Restrictions(measure_only=sorted(left), purpose=told.purpose)
+        waiting = (*pending, *(decision.query for decision in panel))
+        with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
+            index = asker(policy, rule)(state, Arms(action[None, :]), rng, waiting).query.index
+        left.remove(index)
+        panel.append(Decision(Query(action, index), first.phase, first.value, first.arm))
+    return panel
+
+
+def asker(policy: Any, restrictions: Restrictions | None) -> Callable[..., Decision]:
+    """`ask` of a policy, which keeps to restrictions where there are any."""
+    ask: Callable[..., Decision] = policy.ask
+    if restrictions is None:
+        return ask
+    if not takes_restrictions(policy):
+        raise InputError(
+            "restrictions need a policy whose ask takes restrictions, got "
+            f"{type(policy).__name__}.ask{inspect.signature(policy.ask)}"
+        )
+    return partial(ask, restrictions=restrictions)
+
+
 def _check_counts_on_answers(policy: Policy[Any]) -> None:
     """Raise where the policy cannot be told what is pending: it would ask the same thing again."""
     if not takes_pending(policy):
@@ -86,11 +162,21 @@ def _check_counts_on_answers(policy: Policy[Any]) -> None:
         )
 
 
-def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:
+def tell_all(policy: Policy[StateT], state: StateT, records: object) -> StateT:
     """The state after many measurements at once; a row that is wrong leaves everything as it was.
 
     `records` is a frame or a mapping of columns, with `index`, `value` (or `feedback`) and the action as
     one column `action` of lists or as `action_1` .. `action_d`; or rows (action, index, value).
+
+    policy    who learns
+    state     what it has learned before
+    records   the measurements
+
+    >>> import sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> state = ss.tell_all(policy, policy.init(), [([1.0, 0.0], 0, 0.3), ([0.0, 1.0], 1, -0.2)])
+    >>> state.round
+    2
     """
     checked = []
     for number, (action, index, value) in enumerate(_rows(records, policy.problem.dim)):
@@ -104,13 +190,14 @@ def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:
     return state
 
 
-def _as_index(index: Any) -> Any:
+def _as_index(index: object) -> Any:
     """A whole number as an int, whatever kind of number the frame holds; else what came."""
-    is_whole = isinstance(index, (float, np.floating)) and float(index).is_integer()
-    return int(index) if is_whole else index
+    if isinstance(index, (float, np.floating)) and float(index).is_integer():
+        return int(index)
+    return index
 
 
-def _rows(records: Any, dim: int) -> Iterable[tuple[Any, Any, Any]]:
+def _rows(records: object, dim: int) -> Iterable[tuple[Any, Any, Any]]:
     """Rows (action, index, value) of whatever came."""
     if hasattr(records, "columns") or isinstance(records, Mapping):
         return _from_columns(records, dim)

@@ -35,6 +35,8 @@ from sidestep.policies.belief import (
     within_odds,
 )
 from sidestep.policies.draws import CHAINS, KEPT, Sample, draw_of_ranks, draw_vectors
+from sidestep.policies.settling import Narrowing, Settling, settling, unsettled, verdicts_of
+from sidestep.policies.standpoint import standpoint_of
 
 __all__ = ["Interval", "Loss", "Recommendation", "Rival", "intervals", "recommend"]
 
@@ -48,7 +50,6 @@ CONTENDS = 0.01  # an arm that is best in fewer draws is no rival
 RIVALS = 5
 CHUNK = 1 << 21  # numbers held at once while draws are compared
 TIE = 1e-12  # of M A: values closer than this are equal
-WITHIN, BEYOND, OPEN = "within", "beyond", "not settled"
 SHORTLIST = 24  # draws whose best action on a solid is looked at within tolerances
 
 
@@ -58,6 +59,7 @@ class Rival(NamedTuple):
     arm: int
     probability: float
     ahead: Interval  # value of the recommended arm over this one's
+    action: FloatArray  # (d,)
 
 
 class Loss(NamedTuple):
@@ -69,7 +71,28 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendation:
-    """What a policy would now stand by."""
+    """What a policy would now stand by.
+
+    action        what it would play; (d,)
+    arm           its row among the arms; None on a solid
+    reward        what it is worth, with an interval: projected, or within tolerances
+    effects       on the target, then on every protected outcome, with intervals
+    probability   that it is the best arm; on a solid: that it has 95% of the best reward
+    rivals        arms that still contend, the likeliest first
+    spectrum      what the evidence says of the rank, where the player is not told it
+    loss          what stopping now gives up: its mean, and the most at the level asked for
+    verdicts      of every protected outcome, "within", "beyond" or "not settled"; () without tolerances
+    assured       whether all are within at the level; None without tolerances
+    within        probability of being within every tolerance; None without tolerances
+    settles       the one measurement that would settle most; None: nothing is open
+    unsettled     of every outcome "not settled", what more results would do
+
+    >>> import sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, tolerance=0.2, noise_scale=0.1))
+    >>> advice = ss.recommend(policy, policy.init(), ss.Arms([[1.0, 0.0], [0.0, 1.0]]))
+    >>> advice.verdicts
+    ('not settled',)
+    """
 
     action: FloatArray  # (d,)
     arm: int | None  # row among the arms; None on a solid
@@ -81,6 +104,17 @@ class Recommendation:
     loss: Loss  # what stopping now gives up
     verdicts: tuple[str, ...]  # of every protected outcome; empty without tolerances
     assured: bool | None  # within every tolerance at the level; None without tolerances
+    within: float | None  # probability of being within every tolerance; None without them
+    settles: Settling | None  # the one measurement that would settle most; None: nothing is open
+    unsettled: tuple[Narrowing, ...]  # of every outcome "not settled": what more results would do
+
+    @property
+    def clean(self) -> Interval | None:
+        """The part of the target's effect that runs through nothing protected; None within tolerances.
+
+        It is what the paper's reward is.
+        """
+        return self.reward if self.assured is None else None
 
     @property
     def settled(self) -> bool:
@@ -97,6 +131,7 @@ class _Outlook(NamedTuple):
     limits: Limits | None
     norm_bound: float
     level: float
+    rank: int  # the likeliest
 
 
 class _Found(NamedTuple):
@@ -108,12 +143,29 @@ class _Found(NamedTuple):
     probability: float
     rivals: tuple[Rival, ...] = ()
     assured: bool | None = None
+    rival: FloatArray | None = None  # the likeliest contender's action
 
 
 def recommend(
     policy: CompiledPolicy, state: State, actions: Actions, level: float = 0.95
 ) -> Recommendation:
-    """The action that the evidence stands by, and how firmly. The same state gives the same answer."""
+    """The action that the evidence stands by, and how firmly. The same state gives the same answer.
+
+    policy    who has learned
+    state     what it has learned
+    actions   what may be played
+    level     share of the posterior that an interval holds
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> state, rng = policy.init(), np.random.default_rng(0)
+    >>> for _ in range(60):
+    ...     query = policy.ask(state, world.actions, rng).query
+    ...     state = policy.tell(state, query, world.observe(query, rng))
+    >>> ss.recommend(policy, state, world.actions).arm
+    1
+    """
     outlook = _outlook(policy, state, level)
     actions = policy.admitted(actions)
     found = (
@@ -121,19 +173,36 @@ def recommend(
     )
     worth, effects = _intervals(outlook, found.action)
     given_up = np.maximum(found.best - _values(outlook, found.action[None])[:, 0], 0.0)
+    verdicts = verdicts_of(outlook.limits, effects)
+    here = standpoint_of(policy.problem, outlook.belief.measured, outlook.rank)
     return Recommendation(
         *(found.action, found.arm, worth, effects, found.probability, found.rivals),
         spectrum=policy.spectrum(state),
         loss=Loss(float(given_up.mean()), float(np.quantile(given_up, level))),
-        verdicts=_verdicts(outlook.limits, effects),
+        verdicts=verdicts,
         assured=found.assured,
+        within=_chance_within(outlook, found.action),
+        settles=settling(here, actions, found.action, found.rival),
+        unsettled=unsettled(here, found.action, verdicts, quantile(outlook.belief, level)),
     )
 
 
 def intervals(
     policy: CompiledPolicy, state: State, action: FloatArray, level: float = 0.95
 ) -> tuple[Interval, tuple[Interval, ...]]:
-    """What any action is worth, and its effect on every outcome (target first), with intervals."""
+    """What any action is worth, and its effect on every outcome (target first), with intervals.
+
+    policy   who has learned
+    state    what it has learned
+    action   the action; (d,)
+    level    share of the posterior that an interval holds
+
+    >>> import numpy as np, sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> worth, effects = ss.intervals(policy, policy.init(), np.array([1.0, 0.0]))
+    >>> worth.low < worth.estimate < worth.high, len(effects)
+    (True, 2)
+    """
     outlook = _outlook(policy, state, level)
     return _intervals(outlook, checked_query(policy.problem, Query(action, 0)).action)
 
@@ -141,13 +210,14 @@ def intervals(
 def _outlook(policy: CompiledPolicy, state: State, level: float) -> _Outlook:
     belief = checked_belief(policy, state, level)
     problem, rng = policy.problem, np.random.default_rng(0)
-    if problem.limits is None:
+    limits, rank = problem.limits, 0
+    if limits is None:
         odds = odds_of(problem, belief)
-        sample = draw_of_ranks(belief, odds, problem.norm_bound, rng)
+        sample, rank = draw_of_ranks(belief, odds, problem.norm_bound, rng), int(odds.argmax())
     else:
         vectors = draw_vectors(belief.posterior, rng, CHAINS * KEPT)
         sample = Sample(vectors, vectors[:, 0])
-    return _Outlook(belief, sample, problem.limits, problem.norm_bound, level)
+    return _Outlook(belief, sample, limits, problem.norm_bound, level, rank)
 
 
 def _values(outlook: _Outlook, actions: FloatArray) -> FloatArray:
@@ -169,7 +239,8 @@ def _among_arms(outlook: _Outlook, arms: Arms) -> _Found:
     won = _values(outlook, action[None])[:, 0] >= best - TIE * outlook.norm_bound * arms.longest
     wins = np.bincount(winner[~won], minlength=len(arms)) / len(won)
     rivals = _rivals(outlook, arms, action, wins)
-    return _Found(action, arms.row(row), best, float(won.mean()), rivals, assured)
+    rival = rivals[0].action if rivals else None
+    return _Found(action, arms.row(row), best, float(won.mean()), rivals, assured, rival)
 
 
 def _contest(outlook: _Outlook, vectors: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -222,16 +293,11 @@ def _assured(outlook: _Outlook, vectors: FloatArray) -> BoolArray:
     return np.asarray(inside.all(axis=0)) & (within_odds(belief, limits, effects) >= outlook.level)
 
 
-def _verdicts(limits: Limits | None, effects: tuple[Interval, ...]) -> tuple[str, ...]:
-    """Of every protected outcome: the whole interval inside, the whole interval outside, or neither."""
-    if limits is None:
-        return ()
-    said = []
-    for effect, low, high in zip(effects[1:], limits.low, limits.high, strict=True):
-        inside = low <= effect.low and effect.high <= high
-        outside = effect.high < low or high < effect.low
-        said.append(WITHIN if inside else BEYOND if outside else OPEN)
-    return tuple(said)
+def _chance_within(outlook: _Outlook, action: FloatArray) -> float | None:
+    if outlook.limits is None:
+        return None
+    effects = outcome_effects(outlook.belief, action[None])
+    return float(within_odds(outlook.belief, outlook.limits, effects)[0])
 
 
 def _rivals(
@@ -241,7 +307,9 @@ def _rivals(
     mine = _values(outlook, action[None])
     leads = mine - _values(outlook, np.asarray(arms.vectors[order]).reshape(-1, arms.dim))
     return tuple(
-        Rival(arms.row(k), float(wins[k]), _spread_of(outlook, leads[:, j]))
+        Rival(
+            arms.row(k), float(wins[k]), _spread_of(outlook, leads[:, j]), np.array(arms.vectors[k])
+        )
         for j, k in enumerate(order)
     )
 

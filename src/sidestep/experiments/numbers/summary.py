@@ -37,7 +37,7 @@ from sidestep.experiments.results import read_specs
 from sidestep.experiments.spec import Job, PolicySpec, Spec, WorldSpec, jobs_of
 from sidestep.policies.base import PHASES
 
-POINTS = 200  # of a curve at most
+POINTS = 120  # of a curve at most
 BINS = 40  # of the widths over time
 NEAR = 1.5  # times the lowest mean regret of a world: a policy that stays within does well there
 STUCK = 0.1  # a share of linear runs that is worth a mark
@@ -60,8 +60,8 @@ class Series(NamedTuple):
     entry: str  # id in the spec, before the grid is laid out; decides the style
     policy: str  # its name in the catalog
     knobs: dict[str, Any]  # all of them, as far as the traces say
-    label: str
-    legend: str  # label and knobs
+    label: str  # with the point of its grid
+    name: str  # the same on every world, for figures
     rounds: FloatArray  # (n,)
     mean: FloatArray  # of cumulative regret; (n,)
     sd: FloatArray  # (n,)
@@ -190,17 +190,15 @@ def _series(
     mean = regret.mean(axis=0)
     sd = regret.std(axis=0, ddof=1) if len(runs) > 1 else np.full(mean.shape, NAN)
     n = len(rounds)
-    even, early = np.linspace(0, n - 1, POINTS - 50), np.geomspace(1, n, 50) - 1
+    even, early = np.linspace(0, n - 1, POINTS - 40), np.geomspace(1, n, 40) - 1
     keep = np.unique(np.concatenate([even, early]).astype(int))
     label = point.label or point.id
-    hidden = {*base.grid, "preset"} if base.label else {*base.grid}
-    knobs = ", ".join(f"{k}={v}" for k, v in point.knobs.items() if k not in hidden)
     return Series(
         entry=base.id,
         policy=base.policy,
         knobs=runs[0].notes.get("knobs", {}),
         label=label,
-        legend=f"{label} [{knobs}]" if knobs else label,
+        name=(base.label or base.id) + (", tuned" if base.grid else ""),
         rounds=rounds[keep],
         mean=mean[keep],
         sd=sd[keep],
