@@ -9,6 +9,7 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK, as_numbers, check_integer, check_scale, is_finite, shown
+from sidestep.core.showing import brief, notebook_table, short, told
 from sidestep.core.tolerances import (
     Limits,
     Tolerance,
@@ -33,6 +34,26 @@ class Problem:
     The aim is the paper's projected reward, unless a tolerance is told: then it is the effect on the
     target less a penalty for every protected effect beyond its tolerance (core/aims.py), and nothing
     need be known of the subspace.
+
+    dim             d, the length of an action
+    n_protected     L, how many protected outcomes there are; outcome 0 is the target
+    subspace_dim    s, the rank of the protected vectors; None: not known
+    noise_scale     R, standard deviation of one measurement; one number per outcome where they
+                    differ; None, or None for some: learned
+    norm_bound      M, the largest length of an outcome's vector
+    action_bound    A, the largest length of an action
+    eigenvalue      lambda_min, told instead of subspace_dim
+    resolution      smallest singular value that matters, told instead of subspace_dim
+    costs           of one measurement, relative; one number, or one per outcome
+    tolerance       how far a protected effect may go: one number for all, one each, or (low, high)
+                    pairs; None: the paper's reward
+    penalty         what a unit beyond a tolerance costs; None: beyond by its own width costs M A
+    intercept       True: every outcome has an unknown level of its own, which no aim sees
+
+    >>> Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1)
+    Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1)
+    >>> Problem(dim=2, n_protected=1, noise_scale=None, tolerance=0.15).limits.low
+    array([-0.15])
     """
 
     dim: int  # d
@@ -108,6 +129,12 @@ class Problem:
             kept = tuple(None if number is None else float(number) for number in numbers)
             object.__setattr__(self, name, kept)
 
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        return notebook_table("Problem", told(self))
+
     @property
     def width(self) -> int:
         """Coordinates that are learned of every vector: d, and its level where that is unknown."""
@@ -158,14 +185,24 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One play: an action and the index of the vector to measure it with."""
+    """One play: an action and the index of the vector to measure it with.
 
-    action: FloatArray  # (d,)
-    index: int  # 0 the target, 1..L the protected
+    action    what is done; (d,)
+    index     what is measured: 0 the target, 1..L the protected outcomes
+
+    >>> Query(np.array([0.6, 0.8]), 0)
+    Query([0.6 0.8], 0)
+    """
+
+    action: FloatArray
+    index: int
 
     def __post_init__(self) -> None:
         if isinstance(self.index, (bool, np.bool_)):
             raise InputError(f"index must be an integer >= 0, got {self.index}")
+
+    def __repr__(self) -> str:
+        return f"Query({brief(np.asarray(self.action))}, {self.index})"
 
 
 def per_vector(value: float | Sequence[float], count: int) -> FloatArray:
