@@ -14,6 +14,7 @@ WIDE = 80
 NAME = 29  # of a policy; a longer one has a line of its own
 CELL = 8  # of a panel
 HEADER = f"  {'policy':<{NAME}}{'mean':>10}{'sd':>9}  {'less reference':<16}{'lin.':>5}{'x':>7}"
+KEPT = f"  {'  and of tolerances:':<{NAME}}{'beyond':>10}{'within':>9}  said within"
 LEGEND = (
     "Final regret. Less reference: 95% interval of the difference to the reference, run by run. lin.: "
     "share of runs that turned linear. x: times the lowest mean of that world. More is on the page."
@@ -27,7 +28,7 @@ def table_lines(rows: Rows) -> list[str]:
     for row in rows:
         here = f"{row['experiment']} / {row['world']}"
         if here != last:
-            lines += ["", here, HEADER]
+            lines += ["", here, HEADER, *([KEPT] if _has_tolerances(row) else [])]
             last = here
         lines += _lines(row)
     notes = [LEGEND]
@@ -45,9 +46,21 @@ def _lines(row: Mapping[str, Any]) -> list[str]:
         f"{row['mean']:>10.4g}{sd:>9}  {gap:<16}{row['share_linear']:>5.0%}"
         f"{times(row['relative']):>7}"
     )
+    kept = [_kept(row)] if _has_tolerances(row) else []
     if len(label) <= NAME:
-        return [f"  {label:<{NAME}}{numbers}"]
-    return [f"  {label}", f"  {'':<{NAME}}{numbers}"]
+        return [f"  {label:<{NAME}}{numbers}", *kept]
+    return [f"  {label}", f"  {'':<{NAME}}{numbers}", *kept]
+
+
+def _has_tolerances(row: Mapping[str, Any]) -> bool:
+    return row.get("beyond_tolerance") is not None
+
+
+def _kept(row: Mapping[str, Any]) -> str:
+    """Rounds beyond a tolerance, runs that end within all, runs that say so."""
+    names = ("beyond_tolerance", "recommends_within", "says_within")
+    shares = ["" if row[name] is None else f"{row[name]:.0%}" for name in names]
+    return f"  {'':<{NAME}}{shares[0]:>10}{shares[1]:>9}  {shares[2]:<16}".rstrip()
 
 
 def _span(low: float | None, high: float | None) -> str:

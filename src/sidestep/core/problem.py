@@ -35,25 +35,23 @@ class Problem:
     target less a penalty for every protected effect beyond its tolerance (core/aims.py), and nothing
     need be known of the subspace.
 
-    dim             d, the length of an action
-    n_protected     L, how many protected outcomes there are; outcome 0 is the target
-    subspace_dim    s, the rank of the protected vectors; None: not known
-    noise_scale     R, standard deviation of one measurement; one number per outcome where they
-                    differ; None, or None for some: learned
-    norm_bound      M, the largest length of an outcome's vector
-    action_bound    A, the largest length of an action
-    eigenvalue      lambda_min, told instead of subspace_dim
-    resolution      smallest singular value that matters, told instead of subspace_dim
-    costs           of one measurement, relative; one number, or one per outcome
-    tolerance       how far a protected effect may go: one number for all, one each, or (low, high)
-                    pairs; None: the paper's reward
-    penalty         what a unit beyond a tolerance costs; None: beyond by its own width costs M A
-    intercept       True: every outcome has an unknown level of its own, which no aim sees
+    dim            d, the length of an action
+    n_protected    L, how many outcomes are protected
+    subspace_dim   s, the dimension of what the protected vectors span, where it is known
+    noise_scale    R, standard deviation of one measurement; one per outcome, target first; None: learned
+    norm_bound     M, the longest that a hidden vector can be
+    action_bound   A, the longest that an action can be
+    eigenvalue     lambda_min of the best spanning set, where that is known instead of s
+    resolution     smallest singular value of the protected vectors that matters, instead of either
+    costs          of one measurement, relative: one for all or one per outcome
+    tolerance      of every protected effect: a number, one per outcome, or pairs (low, high), None for
+                   no limit; None: the paper's projected reward
+    penalty        what a unit beyond a tolerance costs; None: see `limits`
+    intercept      whether every outcome has an unknown level, which is learned and no aim sees
 
-    >>> Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1)
-    Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1)
-    >>> Problem(dim=2, n_protected=1, noise_scale=None, tolerance=0.15).limits.low
-    array([-0.15])
+    >>> import sidestep as ss
+    >>> ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1).n_vectors
+    5
     """
 
     dim: int  # d
@@ -187,11 +185,12 @@ class Problem:
 class Query:
     """One play: an action and the index of the vector to measure it with.
 
-    action    what is done; (d,)
-    index     what is measured: 0 the target, 1..L the protected outcomes
+    action   what is done; (d,)
+    index    what is measured: 0 the target, 1..L the protected outcomes
 
-    >>> Query(np.array([0.6, 0.8]), 0)
-    Query([0.6 0.8], 0)
+    >>> import numpy as np, sidestep as ss
+    >>> ss.Query(np.array([0.6, 0.8]), ss.TARGET).index
+    0
     """
 
     action: FloatArray

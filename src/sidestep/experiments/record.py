@@ -97,6 +97,7 @@ class Trace:
     horizon: int
     seed: int
     record: Record = field(repr=False)
+    state: Any = field(default=None, repr=False)  # of the policy after the last round
 
     def __repr__(self) -> str:
         name = self.policy.partition("(")[0]

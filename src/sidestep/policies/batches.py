@@ -38,7 +38,23 @@ def ask_batch(
     pending: Sequence[Query] = (),
     restrictions: Restrictions | None = None,
 ) -> list[Decision]:
-    """Several plays that are all made before the first of them is answered."""
+    """Several plays that are all made before the first of them is answered.
+
+    policy    who decides
+    state     what it has learned
+    actions   what may be played
+    rng       the generator that choices are drawn from
+    size      how many plays
+    pending   plays that were asked before and still wait for their answer
+    restrictions   what this ask must keep to; None: nothing
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> rng = np.random.default_rng(0)
+    >>> len(ss.ask_batch(policy, policy.init(), world.actions, rng, size=3))
+    3
+    """
     check_integer("size", size, low=1)
     _check_counts_on_answers(policy)
     ask = asker(policy, restrictions)
@@ -62,6 +78,22 @@ def ask_panel(
 
     The policy is asked again with that action alone on the menu; where it names a vector twice, it
     is asked with that answer pending too, until it names another.
+
+    policy    who decides
+    state     what it has learned
+    actions   what may be played
+    rng       the generator that choices are drawn from
+    size      how many vectors to measure, at most L + 1
+    pending   plays that were asked before and still wait for their answer
+    restrictions   what this ask must keep to; None: nothing
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> rng = np.random.default_rng(0)
+    >>> panel = ss.ask_panel(policy, policy.init(), world.actions, rng, size=2)
+    >>> sorted(decision.query.index for decision in panel)
+    [0, 1]
     """
     can = None if restrictions is None else restrictions.measure_only
     check_integer("size", size, low=1, high=len(can or range(policy.problem.n_vectors)))
@@ -135,6 +167,16 @@ def tell_all(policy: Policy[StateT], state: StateT, records: object) -> StateT:
 
     `records` is a frame or a mapping of columns, with `index`, `value` (or `feedback`) and the action as
     one column `action` of lists or as `action_1` .. `action_d`; or rows (action, index, value).
+
+    policy    who learns
+    state     what it has learned before
+    records   the measurements
+
+    >>> import sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> state = ss.tell_all(policy, policy.init(), [([1.0, 0.0], 0, 0.3), ([0.0, 1.0], 1, -0.2)])
+    >>> state.round
+    2
     """
     checked = []
     for number, (action, index, value) in enumerate(_rows(records, policy.problem.dim)):

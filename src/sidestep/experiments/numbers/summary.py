@@ -23,6 +23,7 @@ from scipy.special import stdtrit
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
 from sidestep.experiments.numbers.effects import TraceFacts, measure
+from sidestep.experiments.numbers.tolerances import Kept, kept_of, kept_row
 from sidestep.experiments.numbers.traces import (
     NAN,
     Row,
@@ -70,6 +71,7 @@ class Series(NamedTuple):
     phases: dict[str, float]  # mean regret of every phase
     counts: FloatArray  # mean number of queries of every vector; (L+1,)
     widths: FloatArray  # (2, m): round, mean width
+    kept: Kept | None = None  # how tolerances were kept, where the world has some
 
 
 class WorldSummary(NamedTuple):
@@ -206,6 +208,7 @@ def _series(
         phases={name: _mean(facts, f"regret {name}") for name in PHASES},
         counts=np.mean([run.notes["counts"] for run in runs], axis=0),
         widths=_widths(runs),
+        kept=kept_of(runs),
     )
 
 
@@ -240,7 +243,7 @@ def _policy_row(
         "core_set_open": _mean(facts, "core_set_open"),
         "seconds": seconds,
         "rounds_per_second": float(series.rounds[-1]) / max(seconds, 1e-9),
-    }
+    } | kept_row(series.kept)
 
 
 def _compare(rows: Sequence[Row]) -> None:

@@ -22,9 +22,9 @@ from sidestep.experiments.page.page import (
     text,
 )
 from sidestep.experiments.page.plan import (
-    SHEETS,
     STORY,
     has_failure,
+    kinds_of,
     sheets_of,
     stands_alone,
     styles_for,
@@ -97,6 +97,7 @@ def _experiment(material: Material, spec: Spec) -> str:
         _panel(material, spec) if spec.panel else _curves(material, spec, worlds),
         beside.lower(_pairs(material, spec), material.pictures),
         beside.upper(worlds, material.pictures),
+        sections.keeping(worlds),
         details("Where the patients come from", material.extras[spec.name]),
         _figures(material, spec, worlds),
         sections.numbers(material.summary, worlds),
@@ -169,9 +170,8 @@ def _figures(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> 
     """The other figures, folded away."""
     drawn = []
     for name, members in sheets_of(spec, worlds).items():
-        kinds = SHEETS if stands_alone(spec, members[0]) else ("regret", *SHEETS)
         drawn += [
             picture(material.pictures[f"{name}-{kind}"].svg, sections.CAPTIONS[kind], wide=True)
-            for kind in kinds
+            for kind in kinds_of(spec, members)
         ]
     return details("Figures: growth, phases, final regrets, queries, widths", pictures_row(drawn))

@@ -13,6 +13,9 @@ PROMISES = (
     "Regret is pseudo-regret: what the best action of the round would have earned, knowing the "
     "vectors, less what the action played earns, both by the reward ⟨a, θ⊥⟩. The reward is never "
     "observed; below zero is possible only where a basis vector off the menu beats the menu.",
+    "Where a world has tolerances, regret is by that aim: the effect on the target less a penalty for "
+    "every protected effect beyond its tolerance. Rounds beyond one are counted by the hidden vectors; "
+    "no player here promises to keep a tolerance in every round.",
     "Protection is in the reward and nowhere else. On the unit ball the best action is orthogonal to "
     "every protected vector. Over finitely many arms it need not be: the best arm by this reward may "
     "move a protected outcome, even more than an unprotected choice does. Nothing here bounds a "

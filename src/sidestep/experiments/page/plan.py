@@ -13,7 +13,7 @@ from sidestep.experiments.page import panel, story
 from sidestep.experiments.pictures.sheets import Drawing, Panel, Style, styles_of
 from sidestep.experiments.spec import Spec
 
-SHEETS = ("growth", "phases", "finals", "queries", "widths")
+SHEETS = ("growth", "phases", "finals", "tolerances", "queries", "widths")
 BESIDE = ("protected-linucb", "protected-thompson", "directed-thompson")  # drawn beside the bounds
 STORY = "finding"
 
@@ -71,13 +71,21 @@ def _experiment(
         name = f"{spec.name}-{world.spec.id}-regret"
         plan.append(_drawing(name, "regret", [_panel(world)], styles))
     for name, members in sheets_of(spec, worlds).items():
-        kinds = SHEETS if stands_alone(spec, members[0]) else ("regret", *SHEETS)
         panels = [_panel(world) for world in members]
-        plan += [_drawing(f"{name}-{kind}", kind, panels, styles) for kind in kinds]
+        plan += [
+            _drawing(f"{name}-{kind}", kind, panels, styles) for kind in kinds_of(spec, members)
+        ]
     if spec.panel and worlds:
         panels = [Panel(panel.name_of(world.spec), world.series) for world in worlds]
         plan.append(_drawing(f"{spec.name}-panel", "panel", panels, styles))
     return plan + [_bound(world, styles) for world in worlds if bounds.laws(world)]
+
+
+def kinds_of(spec: Spec, worlds: Sequence[WorldSummary]) -> list[str]:
+    """The sheets of worlds that belong together; that of tolerances only where there are some."""
+    has_some = any(series.kept for world in worlds for series in world.series)
+    kinds = [kind for kind in SHEETS if has_some or kind != "tolerances"]
+    return kinds if stands_alone(spec, worlds[0]) else ["regret", *kinds]
 
 
 def has_failure(spec: Spec, worlds: Sequence[WorldSummary]) -> bool:

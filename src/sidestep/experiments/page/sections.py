@@ -1,5 +1,6 @@
 """What the report says: numbers of a summary as tables and sentences."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,10 +28,16 @@ CAPTIONS = {
     "growth": "The means on logarithmic axes. Exponent: slope over the last half, drawn broad.",
     "phases": "Where regret was paid: while looking for the core set, exploring, playing.",
     "finals": "Final regret of every run: quartiles, median, ends.",
+    "tolerances": "Share of rounds that moved a protected outcome beyond its tolerance; diamonds: share "
+    "of runs that recommend such an action after the last round.",
     "queries": "Which vector was measured how often; 0 is the target.",
     "widths": "Half-width of the interval for the measured effect before it was measured.",
 }
 
+KEPT = (
+    "Within tolerances, by world: share of rounds beyond one; share of runs whose last recommendation "
+    "is truly within all; in brackets, share of runs that say so, and how many of those are right."
+)
 ACROSS = (
     "Final regret, mean ± sd, by world; in brackets the share of runs that turned linear, if any."
 )
@@ -61,6 +68,24 @@ def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
             cell = f"{brief(row['mean'])} ± {brief(row['sd'])}{stuck}"
             lines[row["entry"]][world.spec.title or world.spec.id] = cell
     return [line for line in lines.values() if len(line) > 1]
+
+
+def keeping(worlds: Sequence[WorldSummary]) -> str:
+    """How every policy kept the tolerances: one row a policy, one column a world; nothing without."""
+    lines: dict[str, Row] = {}
+    for world in worlds:
+        for series in world.series:
+            if series.kept:
+                line = lines.setdefault(series.entry, {"policy": series.label.partition(" (")[0]})
+                line[world.spec.title or world.spec.id] = _kept_words(*series.kept)
+    return table(list(lines.values()), KEPT)
+
+
+def _kept_words(beyond: float, within: float, said: float, true: float) -> str:
+    right = "" if math.isnan(true) else f", right {share(true)}"
+    says = "" if math.isnan(said) else f" (says so {share(said)}{right})"
+    ends = "" if math.isnan(within) else f"; ends within {share(within)}{says}"
+    return f"{share(beyond)} beyond{ends}"
 
 
 def _shown(summary: Summary, world: WorldSummary, which: str = "shown") -> polars.DataFrame:
@@ -113,7 +138,10 @@ def _settings(spec: Spec, world: WorldSummary) -> Row:
     if problem:
         row |= {"d": problem.dim, "L": problem.n_protected, "s": problem.subspace_dim}
         row |= {"R": _plain(problem.noise_scale), "M": problem.norm_bound}
-    row["actions"] = "unit ball" if world.facts.on_ball else "arms"
+        if problem.limits is not None:
+            row |= {"tolerance": str(problem.tolerance), "penalty": str(problem.limits.penalty)}
+    solid = "a solid" if problem and problem.limits is not None else "unit ball"
+    row["actions"] = solid if world.facts.on_ball else "arms"
     return row | {"made by": ": ".join(filter(None, [world.spec.world, _knobs(world.spec.knobs)]))}
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -157,6 +158,24 @@ def queries(drawing: Drawing) -> Figure:
     return figure
 
 
+def tolerances(drawing: Drawing) -> Figure:
+    """Share of rounds beyond a tolerance, and of runs that recommend something beyond one."""
+    figure, axes = bars_sheet(drawing, "share beyond a tolerance: rounds, last recommendation")
+    for axis, panel in zip(axes, drawing.panels, strict=True):
+        for row, series in enumerate(panel.series):
+            colour = drawing.styles[series.entry].colour
+            if series.kept:
+                axis.barh(row, series.kept.beyond, height=0.6, color=colour, alpha=0.5)
+                axis.plot(1 - series.kept.within, row, "D", color=colour, markeredgecolor="black")
+        axis.set_xlim(-0.02, 1)
+    diamond: Any = {"color": GREY, "markeredgecolor": "black", "linestyle": "none"}
+    axes[0].barh(0, 0, color=GREY, alpha=0.5, label="of the rounds")
+    axes[0].plot([], [], marker="D", label="of the last recommendations", **diamond)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
 def finals(drawing: Drawing) -> Figure:
     """Final regret of every run: box of the quartiles, line at the median, whiskers to the ends."""
     figure, axes = bars_sheet(drawing, "final cumulative pseudo-regret")
@@ -230,6 +249,7 @@ KINDS: dict[str, Callable[[Drawing], Figure]] = {
     "queries": queries,
     "widths": widths,
     "finals": finals,
+    "tolerances": tolerances,
     "pairs": growth,
     "panel": relative,
     "failure": lambda _: failure_picture(),
