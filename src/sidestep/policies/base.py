@@ -54,6 +54,7 @@ from sidestep.core.problem import (
     per_vector,
 )
 from sidestep.core.rank import Spectrum
+from sidestep.core.showing import brief, notebook_table, short, told
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import Choice, Draws, decide_on_arms, decide_on_ball
 from sidestep.policies.monitoring import EXPLORES, SILENT, Watch
@@ -105,6 +106,29 @@ class Decision:
     expected: Expected | None = None  # feedback: estimate, low, high
     within: float | None = None  # probability of being within every tolerance, where some are told
 
+    def __repr__(self) -> str:
+        arm = "" if self.arm is None else f", arm={self.arm}"
+        value = "" if self.value is None else f", value={brief(self.value)}"
+        return f"Decision({self.query!r}, {self.phase!r}{arm}{value})"
+
+    def _repr_html_(self) -> str:
+        rows = {"play": self.query.action, "measure": self._measured, "phase": self.phase}
+        known = {
+            "arm": self.arm,
+            "hoped for": self.value,
+            "price": self.price,
+            "expected feedback": self.expected,
+            "against": self.rival,
+            "share of the doubt each outcome removes": self.shares,
+        }
+        known = {name: value for name, value in known.items() if value is not None}
+        return notebook_table("Decision", rows | known)
+
+    @property
+    def _measured(self) -> str:
+        index = self.query.index
+        return f"outcome {index}" + (" (the target)" if index == 0 else "")
+
     @property
     def gap(self) -> float | None:
         """Relative distance from the value to its certificate."""
@@ -154,6 +178,15 @@ class CompiledPolicy:
     knobs: Any
     plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
     draws_arms: ClassVar[bool] = False  # by chance, so that an arm listed twice counts twice
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        knobs = {name: value for name, value in told(self).items() if name != "problem"}
+        what = (type(self).__doc__ or "").partition("\n")[0]
+        rows = {"what": what, **knobs, **told(self.problem)}
+        return notebook_table(type(self).__name__, rows)
 
     def init(self) -> State:
         """State before the first round."""

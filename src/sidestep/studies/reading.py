@@ -134,3 +134,6 @@ class Reading:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()
