@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from clinic import PROTECTED, TARGET, clinic, play
-from sidestep.core.problem import Query
+from sidestep.errors import InputError
 from sidestep.policies.recommend import recommend
-from sidestep.studies.advice import Contender
+from sidestep.studies.advice import Contender, Narrowing
 from sidestep.studies.best_card import best_card
 from sidestep.studies.memory import MemoryStore
-from sidestep.studies.narrowing import narrowings
-from sidestep.studies.units import Factor, Outcome
+from sidestep.studies.units import Factor
 
 NAMES = [TARGET.name, *(outcome.name for outcome in PROTECTED)]
 
@@ -88,7 +87,8 @@ def test_a_question_to_confirm_says_what_it_expects(study):
     body = body_of(study, ticket)
     assert body["measure"] == ["sodium"]
     assert list(body["expected"]) == ["sodium"]
-    assert "This is what would be recommended today" in " ".join(str(ticket.card).split())
+    words = " ".join(str(ticket.card).split())
+    assert "recommended today; you asked to confirm what it does to sodium." in words
 
 
 def test_a_policy_without_a_posterior_gives_no_reasons():
@@ -164,25 +164,60 @@ def test_markers_that_are_within_limits_only_one_by_one_are_said_to_be(study):
     assert "Each marker alone is within limits 19 times in 20; together they are not yet." in text
 
 
-@pytest.mark.parametrize("baseline", [139, None], ids=["level told", "level learned"])
-def test_more_results_narrow_an_effect_as_was_foretold(baseline):
-    protected = [
-        Outcome("sodium", baseline=baseline, range=(125, 150), tolerance=1.0, noise=1.0),
-        Outcome("potassium", baseline=4.2, range=(3, 6), tolerance=0.3, noise=0.1),
-    ]
-    target = replace(TARGET, noise=3.0)
-    study = clinic(MemoryStore(), target=target, protected=protected)
-    play(study, 6)
-    study._live.follow()
-    mind = study._live.mind()
-    action = np.asarray(mind.actions({}).vectors[-1])
-    effects = {name: each[0] for name, each in mind.effects(action[None]).items()}
-    effects["sodium"] = effects["sodium"]._replace(verdict="not settled")
-    told = next(
-        each for each in narrowings(mind, action, effects, assured=None) if each.outcome == "sodium"
-    )
-    for _ in range(told.results):
-        mind.state = mind.policy.tell(mind.state, Query(action, 1), 0.0)
-    after = mind.effects(action[None])["sodium"][0]
-    assert told.width == pytest.approx((after.high - after.low) / 2)
-    assert told.results == 12 or told.width <= 0.5
+def test_what_is_not_settled_comes_in_units_the_widest_first(study, mind):
+    advice = recommend(mind.policy, mind.state, mind.actions({}))
+    best = study.best()
+    told = {NAMES[each.vector]: each for each in advice.unsettled}
+    assert {each.outcome for each in best.unsettled} == set(told)
+    for each in best.unsettled:
+        outcome = study.plan.outcome(each.outcome)
+        assert each.results == told[each.outcome].more
+        assert each.width == pytest.approx(outcome.half * told[each.outcome].half)
+    assert best.chance == advice.within
+    assert best.settles.outcome == NAMES[advice.settles.vector]
+    assert best.settles.action == study.plan.candidates.setting(advice.settles.arm)
+
+
+def test_what_would_settle_it_can_be_asked_as_the_card_says(study):
+    settles = study.best().settles
+    options = {"allowed": [settles.candidate], "measure_only": [settles.outcome]}
+    ticket = study.ask(new=True, actor="settler", **options)
+    assert (ticket.candidate, ticket.measure) == (settles.candidate, settles.outcome)
+    assert "the best that is allowed" in " ".join(str(ticket.card).split())
+
+
+@pytest.mark.parametrize(
+    ("results", "says"),
+    [
+        (4, "4 here would narrow it to ±0.8"),
+        (None, "more here alone would narrow it to ±0.8 mmol/L at best"),
+    ],
+)
+def test_more_results_are_said_to_do_what_they_would(study, results, says):
+    text = apart(study, unsettled=(Narrowing("sodium", results, 0.8),), within=False)
+    assert "Not for sodium:" in text
+    assert says in text
+    assert "sidestep study ask bp --confirm sodium" in text
+
+
+@pytest.mark.parametrize("cap", [0.5, 5.0])
+def test_a_price_cap_is_kept(study, cap):
+    for number in range(3):
+        ticket = study.ask(new=True, price_cap=cap, actor=f"thrifty {cap} {number}")
+        assert body_of(study, ticket)["price"] <= cap
+
+
+def test_a_price_cap_needs_a_policy_that_knows_prices():
+    study = clinic(MemoryStore(), policy="uniform")
+    with pytest.raises(InputError, match="price_cap needs a policy that has a posterior"):
+        study.ask(price_cap=1.0)
+
+
+def test_a_panel_keeps_to_what_can_be_measured(study):
+    wanted = ("sodium", "heart rate")
+    ticket = study.ask(new=True, panel=wanted, actor="laboratory")
+    assert set(ticket.measure) == set(wanted)
+    confirmed = study.ask(new=True, purpose="confirm", measure_only=wanted, panel=2, actor="again")
+    assert set(confirmed.measure) == set(wanted)
+    with pytest.raises(InputError, match="measure must be one of measure_only, got 'potassium'"):
+        study.ask(purpose="confirm", measure="potassium", measure_only=wanted)

@@ -46,7 +46,7 @@ KEPT = {
     "reproduce": "; finished runs are kept, the same command goes on",
 }
 EXAMPLE = "\n\nExample:"
-PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
+PAPER = ("synthetic", "warfarin", "failure", "lower-bound", "ball")
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  (typer calls it so)
@@ -69,11 +69,12 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="synthetic, warfarin, failure, lower-bound, diabetes, panel, or all (the paper's four)."
+            help="synthetic, warfarin, failure, lower-bound, ball; diabetes, guardrails, panel; all: "
+            "the first five."
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The IWPC table, for warfarin and panel.")
+        Path | None, typer.Option(help="The IWPC table, for warfarin, guardrails and panel.")
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every policy.", min=1)] = None,
     horizon: Annotated[int | None, typer.Option(help="Rounds of every run.", min=1)] = None,

@@ -1,4 +1,4 @@
-"""What came out, for a terminal: the main table, and the worlds of a panel side by side."""
+"""What came out, for a terminal of 80 columns: the main table, and the worlds of a panel side by side."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,15 @@ from sidestep.experiments.spec import Spec
 
 Rows = Sequence[Mapping[str, Any]]
 
-WIDE = 80  # columns of a terminal
-LABEL = 38
-CELL = 8
-HEADER = f"  {'policy':<{LABEL}}{'mean':>9}{'sd':>9}  {'95% interval':<15}x low"
-STUCK_NOTE = f"! more than {STUCK:.0%} of the runs are linear"
+WIDE = 80
+NAME = 29  # of a policy; a longer one has a line of its own
+CELL = 8  # of a panel
+HEADER = f"  {'policy':<{NAME}}{'mean':>10}{'sd':>9}  {'less reference':<16}{'lin.':>5}{'x':>7}"
+KEPT = f"  {'  and of tolerances:':<{NAME}}{'beyond':>10}{'within':>9}  said within"
+LEGEND = (
+    "Final regret. Less reference: 95% interval of the difference to the reference, run by run. lin.: "
+    "share of runs that turned linear. x: times the lowest mean of that world. More is on the page."
+)
 
 
 def table_lines(rows: Rows) -> list[str]:
@@ -24,37 +28,46 @@ def table_lines(rows: Rows) -> list[str]:
     for row in rows:
         here = f"{row['experiment']} / {row['world']}"
         if here != last:
-            lines += ["", here, HEADER]
+            lines += ["", here, HEADER, *([KEPT] if _has_tolerances(row) else [])]
             last = here
-        lines.append(_line(row))
+        lines += _lines(row)
+    notes = [LEGEND]
     if any(row["grid"] for row in rows):
-        lines += ["", "* best point of its grid on these very runs"]
-    if any(row["share_linear"] > STUCK for row in rows):
-        lines += ["", STUCK_NOTE]
-    return lines
+        notes.append("* best point of its grid on these very runs")
+    return [*lines, "", *(line for note in notes for line in textwrap.wrap(note, WIDE))]
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    """One policy; differences, shares and exponents are on the page and in --json."""
-    interval = _span(row["low"], row["high"])
+def _lines(row: Mapping[str, Any]) -> list[str]:
+    """One policy: its name and its numbers, on two lines where the name is long."""
     sd = "" if row["sd"] is None else f"{row['sd']:.3g}"
-    label = _shortened(row["label"], LABEL - 2) + (" *" if row["grid"] else "")
-    return (
-        f"  {label:<{LABEL}}{row['mean']:>9.4g}{sd:>9}  {interval:<15}"
-        f"{times(row['relative'])}{_mark(row)}"
-    ).rstrip()
+    label = row["label"] + (" *" if row["grid"] else "")
+    gap = _span(row["difference_low"], row["difference_high"])
+    numbers = (
+        f"{row['mean']:>10.4g}{sd:>9}  {gap:<16}{row['share_linear']:>5.0%}"
+        f"{times(row['relative']):>7}"
+    )
+    kept = [_kept(row)] if _has_tolerances(row) else []
+    if len(label) <= NAME:
+        return [f"  {label:<{NAME}}{numbers}", *kept]
+    return [f"  {label}", f"  {'':<{NAME}}{numbers}", *kept]
 
 
-def _mark(row: Mapping[str, Any]) -> str:
-    return "!" if row["share_linear"] > STUCK else " "
+def _has_tolerances(row: Mapping[str, Any]) -> bool:
+    return row.get("beyond_tolerance") is not None
+
+
+def _kept(row: Mapping[str, Any]) -> str:
+    """Rounds beyond a tolerance, runs that end within all, runs that say so."""
+    names = ("beyond_tolerance", "recommends_within", "says_within")
+    shares = ["" if row[name] is None else f"{row[name]:.0%}" for name in names]
+    return f"  {'':<{NAME}}{shares[0]:>10}{shares[1]:>9}  {shares[2]:<16}".rstrip()
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{low:.3g} .. {high:.3g}"
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    """From here to there, with their signs: -180..-55.1."""
+    if low is None or high is None:
+        return ""
+    return "..".join(f"{end:+,.0f}" if abs(end) >= 1000 else f"{end:+.3g}" for end in (low, high))
 
 
 def panels_lines(specs: Sequence[Spec], rows: Rows) -> list[str]:
@@ -72,18 +85,20 @@ def panel_lines(spec: Spec, rows: Rows) -> list[str]:
     columns = {entry.id: str(k) for k, entry in enumerate(spec.policies, 1)}
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
-        cell = times(row["relative"]) + _mark(row)
-        cells.setdefault(row["world"], {})[row["entry"]] = cell
-    worlds = [world for world in spec.worlds if world.id in cells]
-    left = min(max(len(name_of(world)) for world in worlds), WIDE // 2)
-    lines = [f"{spec.name}: mean regret relative to the lowest", STUCK_NOTE]
+        mark = "!" if row["share_linear"] > STUCK else " "
+        cells.setdefault(row["world"], {})[row["entry"]] = times(row["relative"]) + mark
+    names = {world.id: name_of(world) for world in spec.worlds if world.id in cells}
+    left = min(max(map(len, names.values())), WIDE - 4 * CELL)
+    lines = [f"{spec.name}: mean regret relative to the lowest; ! over a tenth of the runs linear"]
     lines += [f"{columns[entry.id]:>4}  {entry.label or entry.id}" for entry in spec.policies]
     fit = (WIDE - left) // CELL
-    names = list(columns)
-    for some in (names[k : k + fit] for k in range(0, len(names), fit)):
-        lines += ["", " " * left + "".join(f"{columns[name]:>7} " for name in some).rstrip()]
-        for world in worlds:
-            found = "".join(f"{cells[world.id].get(name, ' '):>{CELL}}" for name in some)
-            lines.append(f"{_shortened(name_of(world), left):<{left}}{found}".rstrip())
-    said = [textwrap.fill(sentence, WIDE) for sentence in in_words(spec, rows)]
-    return [*lines, "", *said]
+    for start in range(0, len(columns), fit):
+        part = dict(list(columns.items())[start : start + fit])
+        lines += ["", " " * left + "".join(f"{column:>{CELL - 1}} " for column in part.values())]
+        lines += [_panel_line(name[:left], cells[key], part, left) for key, name in names.items()]
+    wrapped = [line for words in in_words(spec, rows) for line in textwrap.wrap(words, WIDE)]
+    return [*(line.rstrip() for line in lines), "", *wrapped]
+
+
+def _panel_line(name: str, found: Mapping[str, str], part: Mapping[str, str], left: int) -> str:
+    return f"{name:<{left}}" + "".join(f"{found.get(entry, ' '):>{CELL}}" for entry in part)

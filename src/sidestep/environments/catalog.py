@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from sidestep.core.lookup import look_up
+from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
@@ -24,6 +25,10 @@ WORLDS: dict[str, Maker] = {
     "blind-spot": blind_spot,
     "blind-spot-family": blind_spot_family,
     "diabetes": diabetes,
+    "guarded-arms": guarded_arms,
+    "dose-grid": dose_grid,
+    "dose-box": dose_box,
+    "actg-like": actg_like,
 }
 
 SEED = "seed"

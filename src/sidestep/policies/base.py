@@ -367,17 +367,17 @@ def check_equal_costs(problem: Problem, policy: str) -> None:
         )
 
 
-def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
+def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: bool) -> None:
     """Refuse an aim that a policy would not follow: never play another game than was asked for."""
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
             "this policy plays the projected reward and must be told no tolerance, got one "
             "(the Thompson players and EpsilonGreedy play within tolerances)"
         )
-    if problem.intercept and problem.tolerance is None:
+    if problem.intercept and problem.tolerance is None and not learns_levels:
         raise InputError(
-            "intercept must be False for the projected reward: levels are learned within "
-            "tolerances only, got True"
+            "intercept must be False, as this policy learns no levels for the projected reward "
+            "(the Thompson players do), got True"
         )
 
 
@@ -390,12 +390,13 @@ def confidence_for(
     needs_noise: bool = True,
     memory: float | None = None,
     follows_tolerances: bool = False,
+    learns_levels: bool = False,
 ) -> Confidence:
     """How the sets are drawn, from knobs that are checked here; delta is for one vector.
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
-    _check_aim(problem, follows_tolerances=follows_tolerances)
+    _check_aim(problem, follows_tolerances=follows_tolerances, learns_levels=learns_levels)
     noise = problem.noise if needs_noise else problem.known_noise
     check_scale("rho", rho)
     check_probability("delta", delta)

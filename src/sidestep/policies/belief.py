@@ -65,7 +65,20 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
     posterior = without_levels(measured) if problem.intercept else measured
     scale = noise[:, None] ** -2.0
     information, pull = gram * scale[:, :, None], moment * scale
+    if problem.intercept:
+        information, pull = _of_effects(information, pull, prior.variance)
     return Belief(posterior, information, pull, prior.variance, freedom, measured)
+
+
+def _of_effects(
+    information: FloatArray, pull: FloatArray, variance: float
+) -> tuple[FloatArray, FloatArray]:
+    """What was measured of the effects, once the levels are summed over (a Schur complement)."""
+    level = information[:, -1, -1] + 1.0 / variance  # and what is known of a level beforehand
+    shared = information[:, :-1, -1]
+    share = shared / level[:, None]
+    inner = information[:, :-1, :-1] - shared[:, :, None] * share[:, None, :]
+    return inner, pull[:, :-1] - share * pull[:, -1:]
 
 
 def posterior_under(

@@ -18,6 +18,7 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import dot
 from sidestep.core.kernels import kernel
+from sidestep.core.levels import measured, padded
 from sidestep.core.places import Found, Telling, best_along, most_telling_in
 from sidestep.core.pooled import ranks
 from sidestep.core.posterior import (
@@ -28,6 +29,7 @@ from sidestep.core.posterior import (
     posterior_of,
     row_weights,
     variance,
+    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
@@ -58,6 +60,7 @@ class DirectedKnobs(NamedTuple):
     informative: float  # eta
     share: float
     kappa: float
+    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
 
 
 @kernel
@@ -76,6 +79,16 @@ def _contest(view: Frame, action: FloatArray, other: FloatArray) -> tuple[FloatA
             for j in range(action.size):
                 slopes[v, j] -= rival[v, j]
     return slopes, differ
+
+
+@kernel
+def _telling(
+    knobs: DirectedKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
+) -> tuple[int, float]:
+    """The vector that is best measured along an action, and what a unit of cost takes off."""
+    width = posterior.mean.shape[1]
+    a = measured(action, width, knobs.confidence.action_bound)
+    return most_telling(posterior, knobs.costs, padded(slopes, width), a)
 
 
 @kernel
@@ -110,14 +123,15 @@ def _purchase(
     Only where the contenders are uninformative: neither takes a fair share off what is contested.
     """
     slopes, action, other = contest
-    contested = variance(posterior, slopes)
-    _, mine = most_telling(posterior, knobs.costs, slopes, action)
-    _, rivals = most_telling(posterior, knobs.costs, slopes, other)
+    d, width = slopes.shape[1], posterior.mean.shape[1]
+    contested = variance(posterior, padded(slopes, width))
+    _, mine = _telling(knobs, posterior, slopes, action)
+    _, rivals = _telling(knobs, posterior, slopes, other)
     gain_here = max(mine, rivals)
     if gain_here >= knobs.share * contested:
         return False, Telling(action, 0, 0, gain_here), 0.0
     best_information = most_telling_in(place, posterior, knobs.costs, slopes, view.rest)
-    price = dot(action, view.rest) - dot(best_information.action, view.rest)
+    price = dot(action[:d], view.rest) - dot(best_information.action[:d], view.rest)
     bought = _buys(knobs, contested, gain_here, best_information.gain, price, coin)
     return bought, best_information, price
 
@@ -128,21 +142,24 @@ def _choose(
 ) -> tuple[Found, int, int]:
     """What is played, among arms or in a solid, which vector is measured, and the phase."""
     posterior = posterior_of(knobs.prior, evidence)
-    drawn, weights = draw(posterior, draws.normals, 2), row_weights(posterior)
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    drawn, weights = draw(effects, draws.normals, 2), row_weights(effects)
+    d = drawn.shape[2]
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
-    chance = draws.normals[: drawn.shape[2]]
+    chance = draws.normals[:d]
     view = pooled_frame(drawn[0], weights, real)
     played = best_along(place, view.rest, chance)
     other = best_along(place, pooled_frame(drawn[1], weights, doubted).rest, chance).action
-    slopes, differ = _contest(view, played.action, other)
+    slopes, differ = _contest(view, played.action[:d], other[:d])
     if differ:
         contest = (slopes, played.action, other)
         bought, told, price = _purchase(knobs, posterior, contest, place, view, draws.uniforms[0])
         if bought:
             return Found(told.action, told.arm, played.value - price), told.vector, EXPLORE
     if doubted > real:
-        slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), played.action, other)
-    index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
+        doubtful = pooled_frame(drawn[0], weights, doubted)
+        slopes, _ = _contest(doubtful, played.action[:d], other[:d])
+    index, _ = _telling(knobs, posterior, slopes, played.action)
     return played, index, PLAY
 
 
@@ -209,7 +226,7 @@ class DirectedThompson(CompiledPolicy):
             check_positive(knob, getattr(self, knob))
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         rule = (float(self.informative), float(self.share), float(self.kappa))
-        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule)
+        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule, self.problem.intercept)
         if self.problem.limits is not None:
             within = (PART_DRAW, float(self.kappa), True, self.problem.intercept)
             knobs = WithinKnobs(*common, self.problem.limits, *within)

@@ -217,6 +217,11 @@ class InformationDirected(CompiledPolicy):
                 "InformationDirected plays the projected reward and must be told no tolerance, got one "
                 "(DirectedThompson and ProtectedThompson play within tolerances)"
             )
+        if self.problem.intercept:
+            raise InputError(
+                "intercept must be False, as InformationDirected learns no levels "
+                "(the Thompson players do), got True"
+            )
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         object.__setattr__(self, "knobs", InformationKnobs(*common))
 

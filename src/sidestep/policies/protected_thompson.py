@@ -19,6 +19,7 @@ from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.kernels import kernel
+from sidestep.core.levels import measured, padded
 from sidestep.core.places import Found, best_along
 from sidestep.core.pooled import (
     ranks,
@@ -30,6 +31,7 @@ from sidestep.core.posterior import (
     most_telling,
     posterior_of,
     row_weights,
+    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
@@ -58,6 +60,7 @@ class ThompsonKnobs(NamedTuple):
     rank: int  # s, or -1: core_set says
     costs: FloatArray  # (L+1,)
     is_directed: bool
+    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
 
 
 @kernel
@@ -66,17 +69,20 @@ def _choose(
 ) -> tuple[Found, int]:
     """What is played, among arms or in a solid, and which vector is measured."""
     posterior = posterior_of(knobs.prior, evidence)
-    drawn, weights = draw(posterior, draws.normals, 1)[0], row_weights(posterior)
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    drawn, weights = draw(effects, draws.normals, 1)[0], row_weights(effects)
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn, weights, real)
     played = best_along(place, view.rest, draws.normals[: drawn.shape[1]])
     if doubted > real:
         view = pooled_frame(drawn, weights, doubted)
+    d, width = drawn.shape[1], posterior.mean.shape[1]
+    a = measured(played.action, width, knobs.confidence.action_bound)
     if knobs.is_directed:
-        slopes = gradient(view, played.action)
-        index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
+        slopes = padded(gradient(view, played.action[:d]), width)
+        index, _ = most_telling(posterior, knobs.costs, slopes, a)
     else:
-        index = least_known(posterior, knobs.costs, played.action)
+        index = least_known(posterior, knobs.costs, a)
     return played, index
 
 
@@ -135,10 +141,11 @@ class ProtectedThompson(CompiledPolicy):
     def __post_init__(self) -> None:
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         check_choice("query", self.query, ("directed", "widest"))
-        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, self.query == "directed")
+        is_directed, levels = self.query == "directed", self.problem.intercept
+        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, is_directed, levels)
         if self.problem.limits is not None:
-            rule = (FULL_DRAW, np.inf, self.query == "directed")  # no price is too high
-            knobs = WithinKnobs(*common, self.problem.limits, *rule, self.problem.intercept)
+            rule = (FULL_DRAW, np.inf, is_directed, levels)  # no price is too high
+            knobs = WithinKnobs(*common, self.problem.limits, *rule)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sidestep.studies.advice import Best, Contender, Effect, Narrowing
+from sidestep.studies.advice import Best, Contender, Effect, Narrowing, Settling
 from sidestep.studies.card import (
     BEYOND,
     WITHIN,
@@ -76,12 +76,14 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "effects": {each: effect._asdict() for each, effect in best.effects.items()},
         "clean": None if best.clean is None else best.clean._asdict(),
         "within": best.within,
+        "chance": best.chance,
         "probability": best.probability,
         "contenders": [contender._asdict() for contender in best.contenders],
         "loss": None if best.loss is None else best.loss._asdict(),
         "enough": best.enough,
         "rounds_left": best.rounds_left,
         "unsettled": [narrowing._asdict() for narrowing in best.unsettled],
+        "settles": None if best.settles is None else best.settles._asdict(),
         "counts": best.counts,
         "results": best.results,
         "needed": best.needed,
@@ -116,6 +118,8 @@ def standing_text(plan: Plan, best: Best) -> Prose | None:
         lead = "Nothing is yet known to be within limits."
         named = "" if best.candidate is None else f"no. {best.candidate}: "
         leader = f"The leading contender is {named}{set_text(plan.factors, best.action)}."
+        if best.chance is not None:
+            leader += f" It is within all limits with {percent(best.chance)}."
         return Prose(f"{more}{leader}", lead="Not enough data yet." if few else lead)
     if few:
         return Prose(more.strip(), lead="Not enough data yet.")
@@ -171,14 +175,44 @@ def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
         content.append(enough_text(plan, best))
     if (limits := limits_text(plan, best)) is not None:
         content.append(limits)
-    if best.unsettled:
-        content.append(unsettled_text(plan, best, best.unsettled[0]))
-        content.append(Command(command("ask", name, "--confirm", best.unsettled[0].outcome)))
-    if others := [narrowing.outcome for narrowing in best.unsettled[1:]]:
-        content.append(Prose(f"{listed(others)}.", lead="Not settled either:"))
+    content += _open(plan, name, best)
     if best.probability is not None:
         content.append(contest_text(plan, best))
     return content
+
+
+def _open(plan: Plan, name: str, best: Best) -> list[Content]:
+    """What is not settled, and what would settle it."""
+    content: list[Content] = []
+    if best.unsettled:
+        content.append(unsettled_text(plan, best, best.unsettled[0]))
+    if best.unsettled or best.within is False:
+        which = best.unsettled[0].outcome if best.unsettled else "any"
+        content.append(Command(command("ask", name, "--confirm", which)))
+    if others := [narrowing.outcome for narrowing in best.unsettled[1:]]:
+        content.append(Prose(f"{listed(others)}.", lead="Not settled either:"))
+    if best.settles is not None and not (best.enough and best.within is not False):
+        content += _settling(plan, name, best.settles)
+    return content
+
+
+def _settling(plan: Plan, name: str, settles: Settling) -> list[Content]:
+    """The one result that would tell most, and how to ask for it."""
+    content: list[Content] = [settling_text(plan, settles)]
+    if settles.candidate is not None:
+        words = ("--candidate", settles.candidate, "--measure-only", settles.outcome)
+        content.append(Command(command("ask", name, *words)))
+    return content
+
+
+def settling_text(plan: Plan, settles: Settling) -> Prose:
+    """Sodium at no. 12 (40 · 7.5 · 25), about 24% of what is open."""
+    where = short(plan.factors, settles.action)
+    if settles.candidate is not None:
+        where = f"no. {settles.candidate} ({where})"
+    share = "less than 1%" if settles.share < 0.01 else f"about {percent(settles.share)}"
+    text = f"{settles.outcome} at {where}, {share} of what is open."
+    return Prose(text, lead="One result would settle most:")
 
 
 def limits_text(plan: Plan, best: Best) -> Prose | None:
@@ -191,7 +225,10 @@ def limits_text(plan: Plan, best: Best) -> Prose | None:
         return None  # nothing moves there
     if best.within:
         lead = f"Every {plan.words.outcome} within limits:"
-        return Prose(f"{listed(names)}, 19 times in 20.", lead=lead)
+        chance = (
+            "19 times in 20" if best.chance is None else f"together with {percent(best.chance)}"
+        )
+        return Prose(f"{listed(names)}, {chance}.", lead=lead)
     if beyond := [name for name in names if verdicts[name] == BEYOND]:
         return Prose(f"{listed(beyond)}.", lead="Beyond limits:")
     if all(verdict == WITHIN for verdict in verdicts.values()):
@@ -224,6 +261,8 @@ def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
     so_far = counted(best.counts.get(outcome.name, 0), "result")
     width = with_unit(number(narrowing.width, digits_of(outcome)), outcome.unit)
     text = f"{so_far} so far; {narrowing.results} here would narrow it to ±{width}."
+    if narrowing.results is None:
+        text = f"{so_far} so far; more here alone would narrow it to ±{width} at best."
     return Prose(text, lead=f"Not for {outcome.name}:")
 
 

@@ -97,10 +97,7 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
     words, measured = plan.words, body["measure"][0]
     shares, rival = body.get("shares") or {}, body.get("rival")
     if body["purpose"] == CONFIRM:
-        return (
-            f"This is what would be recommended today. Of the protected {words.outcomes} "
-            f"{measured} is the least settled; this result narrows it."
-        )
+        return _confirming_text(plan, body, measured)
     if not shares:
         return ""
     if body["phase"] == "explore":
@@ -112,11 +109,29 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
         return f"{text}{doubt}." if doubt else text
     if rival is None:
         return f"What is known least for the decision is {measured}."
-    known = "today's best, " if is_best(body, rival) else ""
+    known = f"{_best_words(body)}, " if is_best(body, rival) else ""
     return (
         f"Two {words.candidates} contend: this one and {known}{_named(plan, rival)}. "
         + _telling_text(plan, shares, measured, beside)
     )
+
+
+def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
+    """Why a recommendation is tried again."""
+    text = "This is what would be recommended today"
+    if (body.get("request") or {}).get("measure"):
+        return f"{text}; you asked to confirm what it does to {measured}."
+    return (
+        f"{text}. Of the protected {plan.words.outcomes} {measured} is the least settled; this result "
+        "narrows it."
+    )
+
+
+def _best_words(body: Mapping[str, Any]) -> str:
+    """What a price is counted against: today's best, of what this ask allows."""
+    asked = body.get("request") or {}
+    narrowed = any(asked.get(name) for name in ("candidates", "ranges", "words", "largest_step"))
+    return "the best that is allowed" if narrowed else "today's best"
 
 
 def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
@@ -164,14 +179,15 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     if price is None or best is None:
         return ""
     if is_best(body, body):
-        return "It is today's best."
+        return f"It is {_best_words(body)}."
     less = with_unit(number(price, digits_of_loss(target)), target.unit)
     rival, now = body.get("rival"), f"this {plan.words.round}"
     named = "" if rival and is_best(body, rival) else f", {_named(plan, best)}"
+    than = f"{_best_words(body)}{named}"
     if price <= HARDLY * (target.matters or target.half / 20):
-        return f"It should do about as well as today's best{named}: {less} less {now}."
+        return f"It should do about as well as {than}: {less} less {now}."
     risk = "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
-    return f"Asking has a price{risk}: about {less} less {now} than today's best{named}."
+    return f"Asking has a price{risk}: about {less} less {now} than {than}."
 
 
 def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:

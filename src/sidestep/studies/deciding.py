@@ -1,38 +1,28 @@
 """What is asked next, and what a person needs to judge it: numbers in units, for the record."""
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sidestep.core.problem import Query
 from sidestep.errors import InputError, UnreachedDirectionsWarning
-from sidestep.policies.base import Decision
 from sidestep.policies.batches import ask_panel
-from sidestep.policies.catalog import from_config
-from sidestep.policies.recommend import recommend
-from sidestep.studies.advice import Effect
-from sidestep.studies.advising import setting_of_advice
+from sidestep.policies.restrictions import Restrictions
+from sidestep.studies.advising import setting_of
 from sidestep.studies.book import Book
 from sidestep.studies.events import digest
-from sidestep.studies.factors import Setting
 from sidestep.studies.mind import Mind
-from sidestep.studies.narrowing import doubt_of
-from sidestep.studies.reasoning import reasons_body, reasons_of
+from sidestep.studies.reasoning import reasons_body
 from sidestep.studies.request import CONFIRM, Request
 from sidestep.studies.scale import allowed_of
 
 Body = dict[str, Any]
-BEYOND_PRICE = 1e12  # times its cost: an outcome that cannot be measured now
 
 
 def decide(mind: Mind, seq: int, book: Book, request: Request) -> Body:
     """What to ask as entry `seq`."""
-    if request.purpose == CONFIRM:
-        body = _confirmation(mind, request, book)
-    else:
-        body = _question(mind, seq, book, request)
+    body = _question(mind, seq, book, request)
     restricted = {"request": request.to_json()} if request != Request() else {}
     context = {"context": dict(request.context)} if request.context else {}
     return {
@@ -49,65 +39,46 @@ def decide(mind: Mind, seq: int, book: Book, request: Request) -> Body:
 
 
 def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
-    """What the policy wants to know."""
+    """What the policy wants to know, within what this ask is restricted to."""
     plan, context = mind.plan, dict(request.context)
+    if request.purpose == CONFIRM and not book.n_results:
+        raise InputError("there must be results before something can be confirmed, got none")
     rng = np.random.default_rng([plan.seed, seq])
-    last = book.last or plan.baseline
-    actions = allowed_of(plan, mind.actions(context), request, last)
+    actions = allowed_of(plan, mind.actions(context), request, book.last or plan.baseline)
     with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
-        policy = _measuring(mind, request.measure_only)
-        panel = ask_panel(policy, mind.state, actions, rng, request.panel, _pending(mind, book))
-    setting, candidate = _setting(mind, panel[0])
+        panel = ask_panel(
+            mind.policy,
+            mind.state,
+            actions,
+            rng,
+            request.panel,
+            _pending(mind, book),
+            _restrictions(mind, request),
+        )
+    setting = setting_of(mind, panel[0].arm, panel[0].query.action)
     vector = mind.scale.vector(setting, context)
-    effects = mind.effects(vector[None])
     body: Body = {
         "action": setting,
-        "candidate": candidate,
-        "measure": _measured(mind, panel, request, effects),
+        "candidate": panel[0].arm,
+        "measure": [plan.outcomes[each.query.index].name for each in panel],
         "phase": panel[0].phase,
-        "effects": {name: list(each[0][:3]) for name, each in effects.items()},
+        "effects": {name: list(each[0][:3]) for name, each in mind.effects(vector[None]).items()},
     }
     return body | reasons_body(mind, panel[0], body, vector)
 
 
-def _measured(
-    mind: Mind, panel: list[Decision], request: Request, effects: dict[str, list[Effect]]
-) -> list[str]:
-    """The outcomes to measure; where a policy does not look at costs, the widest of those that can be."""
-    wanted = [mind.plan.outcomes[each.query.index].name for each in panel]
-    can = request.measure_only
-    if not can or set(wanted) <= set(can):
-        return wanted
-    widths = {
-        name: (effects[name][0].high - effects[name][0].low) / mind.plan.outcome(name).half
-        for name in can
-    }
-    kept = [name for name in wanted if name in can]
-    others = sorted((name for name in can if name not in kept), key=lambda name: -widths[name])
-    return [*kept, *others][: request.panel]
-
-
-def _confirmation(mind: Mind, request: Request, book: Book) -> Body:
-    """What is recommended, and what of it is least settled."""
-    if not book.n_results:
-        raise InputError("there must be results before something can be confirmed, got none")
-    plan, context = mind.plan, dict(request.context)
-    advice = recommend(mind.policy, mind.state, mind.actions(context))
-    setting = setting_of_advice(mind, advice)
-    vector = mind.scale.vector(setting, context)
-    effects = {name: each[0] for name, each in mind.effects(vector[None]).items()}
-    names = [outcome.name for outcome in plan.protected or plan.outcomes]
-    names = [name for name in names if not request.measure_only or name in request.measure_only]
-    order = sorted(names, key=lambda name: -doubt_of(plan.outcome(name), effects[name]))
-    body: Body = {
-        "action": setting,
-        "candidate": advice.arm,
-        "measure": [request.measure] if request.measure else order[: request.panel],
-        "phase": "confirm",
-        "effects": {name: list(effect[:3]) for name, effect in effects.items()},
-    }
-    query = Query(vector, plan.index(body["measure"][0]))
-    return body | reasons_body(mind, reasons_of(mind, mind.actions(context), query), body, vector)
+def _restrictions(mind: Mind, request: Request) -> Restrictions | None:
+    """What the policy must keep to beside the actions; None for a plain question."""
+    plan = mind.plan
+    only = [plan.index(name) for name in request.measure_only]
+    cap = request.price_cap
+    told = Restrictions(
+        measure_only=only or None,
+        price_cap=None if cap is None else plan.target.change_scaled(cap),
+        purpose=request.purpose,
+        measure=None if request.measure is None else plan.index(request.measure),
+    )
+    return None if told == Restrictions() else told
 
 
 def _pending(mind: Mind, book: Book) -> list[Query]:
@@ -120,25 +91,3 @@ def _pending(mind: Mind, book: Book) -> list[Query]:
         for question in book.open.values()
         for name in question.waiting
     ]
-
-
-def _measuring(mind: Mind, names: tuple[str, ...]) -> Any:
-    """The policy where only these outcomes can be measured: the others are beyond all price."""
-    if not names:
-        return mind.policy
-    costs = [
-        outcome.cost * (1.0 if outcome.name in names else BEYOND_PRICE)
-        for outcome in mind.plan.outcomes
-    ]
-    problem = replace(mind.policy.problem, costs=costs)
-    try:
-        return from_config(mind.plan.policy, problem, mind.plan.knobs)
-    except InputError:  # it does not weigh costs: `_measured` sees to it
-        return mind.policy
-
-
-def _setting(mind: Mind, decision: Decision) -> tuple[Setting, int | None]:
-    """What was decided, in units: a candidate and its number, or a point of the box."""
-    if decision.arm is not None:
-        return mind.plan.candidates.setting(decision.arm), decision.arm
-    return mind.scale.setting(decision.query.action), None

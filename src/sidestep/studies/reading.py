@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidestep.studies import recording
@@ -117,13 +116,13 @@ class Reading:
 
     def export(self, path: Any = None) -> Iterator[str]:
         """The whole record as lines of JSON, its chain included; written to a file where one is named."""
-        from sidestep.studies.exchange import export_study  # noqa: PLC0415
+        from sidestep.studies.exchange import export_study, write_lines  # noqa: PLC0415
 
         lines = export_study(self._store, self.name)
         if path is None:
             return lines
         kept = list(lines)
-        Path(path).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        write_lines(path, kept)
         return iter(kept)
 
     def history(self, after: int = 0, limit: int | None = None) -> Events:

@@ -10,6 +10,7 @@ from sidestep.studies.best_card import (
     effect_text,
     enough_text,
     limits_text,
+    settling_text,
     standing_text,
     towards_text,
     unsettled_text,
@@ -82,6 +83,8 @@ def points(plan: Plan, best: Best) -> list[Point]:
         Point("open", *_said(unsettled_text(plan, best, each)), each.outcome)
         for each in best.unsettled
     ]
+    if best.settles is not None and not is_settled(best):
+        found.append(Point("plain", *_said(settling_text(plan, best.settles))))
     if best.probability is not None:
         found.append(_contest(plan, best))
     return found
