@@ -129,12 +129,14 @@ _ROOMS = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"sidestep.{_ROOMS[name]}")
-    if name in _HOME:
-        return getattr(import_module(f"sidestep.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'sidestep' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+
+    def __getattr__(name: str) -> Any:
+        if name in _ROOMS:
+            return import_module(f"sidestep.{_ROOMS[name]}")
+        if name in _HOME:
+            return getattr(import_module(f"sidestep.{_HOME[name]}"), name)
+        raise AttributeError(f"module 'sidestep' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

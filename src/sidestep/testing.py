@@ -83,7 +83,13 @@ def nearly_dependent() -> Instance:
 
 
 def check_policy(policy: Maker, knobs: Mapping[str, Any] | None = None) -> None:
-    """Hold a policy to the contract; `policy` is a class or a function of a Problem."""
+    """Hold a policy to the contract: an AssertionError says which promise is broken, and where.
+
+    policy   a class or a function of a Problem
+    knobs    of each knob a value that must change what is decided
+
+        ss.testing.check_policy(MyPolicy, knobs={"width": 2.0})
+    """
     for check in CHECKS:
         check(policy)
     for knob, value in (knobs or {}).items():

@@ -1,56 +1,15 @@
 """`sidestep study`: exit codes, sentences, JSON, and what a person reads at 80 columns."""
 
-import io
 import json
-import os
-import stat
 import subprocess
 import sys
-import warnings
-from typing import NamedTuple
 
 import pytest
-
-from sidestep.cli.main import main
 
 pytestmark = pytest.mark.full  # make test runs them, make check does not
 
 VERBS = """create ask tell correct withdraw show history best explain import export list verify backup
 restore doctor close""".split()  # noqa: SIM905
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """`sidestep study` in a folder with a set-up, as the command runs it but in this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SIDESTEP_STORAGE", raising=False)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
-
-    def call(*arguments, stdin=""):
-        monkeypatch.setattr(sys, "argv", ["sidestep", "study", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return Done(left.value.code or 0, printed.out, printed.err)
-
-    call.folder = tmp_path
-    example = call("create", "--example").stdout
-    (tmp_path / "study.toml").write_text(example)
-    return call
-
-
-@pytest.fixture
-def started(run):
-    assert run("create", "bp", "--from", "study.toml").returncode == 0
-    assert run("ask", "bp").returncode == 0
-    return run
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -237,14 +196,6 @@ def test_a_set_up_that_is_wrong_is_named(run, text, words):
     assert all(word in done.stderr for word in words), done.stderr
 
 
-def test_a_missing_extra_is_named(started, monkeypatch):
-    (started.folder / "earlier.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "polars", None)
-    done = started("import", "bp", "earlier.parquet")
-    assert done.returncode == 2
-    assert "sidestep[lab]" in done.stderr
-
-
 def test_the_command_itself_asks_and_tells(started):
     command = [sys.executable, "-m", "sidestep.cli.main", "study"]
     asked = subprocess.run([*command, "ask", "bp"], capture_output=True, text=True, check=True)
@@ -258,14 +209,6 @@ def test_the_command_itself_asks_and_tells(started):
     )
     assert told.returncode == 2
     assert "Nothing was saved" in told.stderr
-
-
-def test_a_file_that_may_only_be_read_is_read_and_not_written(started):
-    if os.geteuid() == 0:
-        pytest.skip("root may write anywhere")
-    path = started.folder / "sidestep.db"
-    path.chmod(stat.S_IRUSR)
-    assert started("tell", "bp", 2, 139, "--yes").returncode == 1
 
 
 def test_an_edited_row_shows_in_verify(started):

@@ -34,8 +34,6 @@ def played(game, rounds=30, seed=0):
 @pytest.mark.parametrize("told", [WITHIN, PROJECTED], ids=["within", "projected"])
 @pytest.mark.parametrize("level", [None, [1.0, 2.0, 3.0, 4.0, 5.0]], ids=["flat", "levels"])
 def test_reasons_are_of_this_decision_and_need_no_chance(told, level):
-    if level is not None and not told:
-        pytest.skip("levels are learned within tolerances only")
     game = world(told, level=level)
     policy, state = played(game)
     first, second = (policy.ask(state, game.actions, np.random.default_rng(3)) for _ in range(2))

@@ -579,3 +579,15 @@ def test_threads_may_share_one_study(tmp_path):
         assert max(pool.map(work, range(4))) <= 12
     assert study.best().results == 12
     assert study.verify(asks=True).data["holds"]
+
+
+def test_a_result_may_lie_beyond_every_candidate():
+    study = clinic(
+        MemoryStore(),
+        candidates={"lisinopril": [10, 30], "amlodipine": [0, 5], "chlortalidone": [0, 6.25]},
+    )
+    far = {"lisinopril": 40, "amlodipine": 10, "chlortalidone": 25}
+    study.tell(None, 4.4, measured="potassium", given=far)
+    study.import_results({name: [value] for name, value in far.items()} | {"sodium": [137]})
+    assert study.ask().candidate in (0, 1)
+    assert study.n_results == 2

@@ -158,7 +158,24 @@ def setting(dose):
             "remove about 24% of that doubt (heart rate 4%, potassium 3%, systolic pressure <1%).",
         ),
         ({}, "about as well as today's best, no. 3 (20 · 7.5 · 25): 0.1 mmHg less this visit."),
-        ({"price": 2.1}, "Asking has a price: about 2.1 mmHg less this visit than today's best"),
+        (
+            {"price": 2.1},
+            "Asking has a price, with what may go beyond limits: about 2.1 mmHg less this visit "
+            "than today's best, no. 3",
+        ),
+        (
+            {"rival": {"candidate": 3, "action": setting(20)}, "price": 0.1},
+            "Two regimens contend: this one and today's best, no. 3 (20 · 7.5 · 25).",
+        ),
+        (
+            {"rival": {"candidate": 3, "action": setting(20)}, "price": 0.1},
+            "It should do about as well as today's best: 0.1 mmHg less this visit.",
+        ),
+        (
+            {"shares": {"sodium": 0.001, "potassium": 0.02}},
+            "Most of what is not known of this regimen's own worth is sodium; the result should "
+            "remove less than 1% of that doubt (potassium 2%).",
+        ),
         ({"best": {"candidate": 1, "action": setting(40)}}, "It is today's best."),
         ({"phase": "explore"}, "This regimen is not expected to be the best."),
         ({"purpose": "confirm"}, "This is what would be recommended today."),

@@ -5,8 +5,6 @@ import resource
 import shutil
 import signal
 import sqlite3
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 
@@ -26,6 +24,7 @@ from reference import Client
 from workers import Worker
 
 from databases import server_user
+from disks import fill_up
 from sidestep.errors import AlreadyAnswered, StorageBusy, StorageError, StorageFull
 from sidestep.studies.record import verify
 from sidestep.studies.sql import SqlStore
@@ -260,33 +259,6 @@ def test_a_sleeper_that_is_killed_gives_up_its_lock(storage):
 
 
 # ---- full disk
-
-
-@pytest.fixture
-def small_disk():
-    """A disk of a few megabytes, in memory."""
-    folder = Path(tempfile.mkdtemp(prefix="sidestep-disk-"))
-    folder.chmod(0o755)  # the server is another user
-    mount = ["mount", "-t", "tmpfs", "-o", "size=20m,mode=777", "tmpfs", str(folder)]
-    there = shutil.which("mount")
-    if not there or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("a small disk is needed, and none can be mounted here")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-    folder.rmdir()
-
-
-def fill_up(folder):
-    """Leave no room; the file that takes it."""
-    ballast = folder / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        for size in (2**16, 512, 1):
-            try:
-                while True:
-                    file.write(b"x" * size)
-            except OSError:
-                continue
-    return ballast
 
 
 def full_disk(store, folder):

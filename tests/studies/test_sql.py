@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
@@ -76,6 +77,20 @@ def test_a_file_of_every_schema_opens_and_goes_on(revision, path):
     assert store.snapshot("pilot").state == '{"kept":true}'
     assert store.blob(store.blobs()[0]) == '["a","b"]'
     store.close()
+
+
+def test_a_new_file_is_made_as_the_migrations_would_leave_it(opened, tmp_path):
+    migrated = sa.create_engine(f"sqlite:///{tmp_path / 'migrated.db'}")
+    with migrated.begin() as connection:
+        settings = Config()
+        settings.set_main_option("script_location", "sidestep.studies:migrations")
+        settings.attributes["connection"] = connection
+        command.upgrade(settings, "head")
+    listed = sa.text("SELECT type, name, sql FROM sqlite_master ORDER BY name")
+    version = sa.text(f"SELECT * FROM {VERSION_TABLE}")
+    for question in (listed, version):
+        with migrated.connect() as one, opened.database.engine.connect() as other:
+            assert one.execute(question).all() == other.execute(question).all()
 
 
 def test_migrations_leave_the_tables_that_the_statements_expect_on_sqlite(opened, tmp_path):

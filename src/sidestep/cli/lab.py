@@ -43,7 +43,8 @@ def reproduce(
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
     if data is not None and not any(map(has_patients, specs)):
         raise InputError(
-            f"--data must go with an experiment on patients, warfarin or panel, got {', '.join(names)}"
+            "--data must go with an experiment on patients, warfarin, guardrails or panel, "
+            f"got {', '.join(names)}"
         )
     specs = [with_table(spec, data) for spec in specs]
     for spec in specs:

@@ -1,12 +1,15 @@
 """The command line. Commands load what they need when they run, so that --help is quick."""
 
+import inspect
 import json
 import multiprocessing
 import os
 import signal
 import sys
+import textwrap
 import warnings
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -21,9 +24,9 @@ from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepEr
 app = typer.Typer(
     help="Move one outcome and leave the others alone, measuring one outcome at a time.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(study_app, name="study")
 app.command()(serve)
@@ -42,7 +45,8 @@ KEPT = {
     "run": "; finished runs are kept, --resume goes on",
     "reproduce": "; finished runs are kept, the same command goes on",
 }
-PAPER = ("synthetic", "warfarin", "failure", "lower-bound")
+EXAMPLE = "\n\nExample:"
+PAPER = ("synthetic", "warfarin", "failure", "lower-bound", "ball")
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  (typer calls it so)
@@ -65,11 +69,12 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="synthetic, warfarin, failure, lower-bound, diabetes, panel, or all (the paper's four)."
+            help="synthetic, warfarin, failure, lower-bound, ball; diabetes, guardrails, panel; all: "
+            "the first five."
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The IWPC table, for warfarin and panel.")
+        Path | None, typer.Option(help="The IWPC table, for warfarin, guardrails and panel.")
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every policy.", min=1)] = None,
     horizon: Annotated[int | None, typer.Option(help="Rounds of every run.", min=1)] = None,
@@ -100,7 +105,10 @@ def reproduce(
 
 @app.command()
 def run(
-    spec: Annotated[Path, typer.Argument(help="An experiment as a TOML file.")],
+    spec: Annotated[Path | None, typer.Argument(help="An experiment as a TOML file.")] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Print a file with every key, to begin from.")
+    ] = False,
     jobs: Jobs = 0,
     scheduler: Annotated[str, typer.Option(help="A Dask scheduler, tcp://HOST:PORT.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Keep finished runs.")] = False,
@@ -110,10 +118,16 @@ def run(
 ) -> None:
     """Run an experiment of your own.
 
-    Example: sidestep run mine.toml --jobs 2 --resume
+    Example: sidestep run --example > mine.toml
+             sidestep run mine.toml --jobs 2 --resume
     """
     from sidestep.cli import lab
 
+    if example:
+        print(resources.files("sidestep.cli").joinpath("example.toml").read_text("utf-8"), end="")
+        return
+    if spec is None:
+        raise InputError("run needs a SPEC, got none (--example prints one)")
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
     failed = lab.run_spec(
         spec,
@@ -196,6 +210,19 @@ def demo(
     clinic.conclude(study, storage, as_json=as_json)
 
 
+def _keep_examples(group: typer.Typer) -> None:
+    """Have --help print the examples line by line, as they are written."""
+    for command in group.registered_commands:
+        text = inspect.cleandoc(getattr(command.callback, "__doc__", None) or "")
+        command.help = text.replace(EXAMPLE, EXAMPLE.replace("E", "\b\nE", 1))
+    for below in group.registered_groups:
+        if below.typer_instance is not None:
+            _keep_examples(below.typer_instance)
+
+
+_keep_examples(app)
+
+
 def _first_line(thing: Any) -> str:
     return (thing.__doc__ or "").strip().splitlines()[0]
 
@@ -208,11 +235,11 @@ def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> No
     if as_json:
         print(json.dumps(rows, indent=1, default=str))
         return
-    width = max(len(row[key]) for row in rows)
     for row in rows:
-        print(f"{row[key]:<{width}}  {row['what']}")
         knobs = ", ".join(f"{knob}={value!r}" for knob, value in row["knobs"].items())
-        print(f"{'':<{width}}  {knobs or '(no knobs)'}")
+        print(row[key])
+        for text in (row["what"], knobs or "(no knobs)"):
+            print(textwrap.fill(text, 80, initial_indent="    ", subsequent_indent="    "))
 
 
 def _interrupt(*_: Any) -> NoReturn:

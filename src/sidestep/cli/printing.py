@@ -1,18 +1,23 @@
-"""What came out, for a terminal: the main table, and the worlds of a panel side by side."""
+"""What came out, for a terminal of 80 columns: the main table, and the worlds of a panel side by side."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sidestep.experiments.numbers.summary import STUCK
-from sidestep.experiments.page.page import slope
 from sidestep.experiments.page.panel import in_words, name_of, times
 from sidestep.experiments.spec import Spec
 
 Rows = Sequence[Mapping[str, Any]]
 
-HEADER = (
-    f"  {'policy':<42}{'mean':>10}{'sd':>10}  {'95% interval':<22}{'vs reference':<24}"
-    f"{'linear':<8}{'exponent':<10}x lowest"
+WIDE = 80
+NAME = 29  # of a policy; a longer one has a line of its own
+CELL = 8  # of a panel
+HEADER = f"  {'policy':<{NAME}}{'mean':>10}{'sd':>9}  {'less reference':<16}{'lin.':>5}{'x':>7}"
+KEPT = f"  {'  and of tolerances:':<{NAME}}{'beyond':>10}{'within':>9}  said within"
+LEGEND = (
+    "Final regret. Less reference: 95% interval of the difference to the reference, run by run. lin.: "
+    "share of runs that turned linear. x: times the lowest mean of that world. More is on the page."
 )
 
 
@@ -23,28 +28,46 @@ def table_lines(rows: Rows) -> list[str]:
     for row in rows:
         here = f"{row['experiment']} / {row['world']}"
         if here != last:
-            lines += ["", here, HEADER]
+            lines += ["", here, HEADER, *([KEPT] if _has_tolerances(row) else [])]
             last = here
-        lines.append(_line(row))
+        lines += _lines(row)
+    notes = [LEGEND]
     if any(row["grid"] for row in rows):
-        lines += ["", "* best point of its grid on these very runs"]
-    return lines
+        notes.append("* best point of its grid on these very runs")
+    return [*lines, "", *(line for note in notes for line in textwrap.wrap(note, WIDE))]
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    interval = _span(row["low"], row["high"])
-    gap = _span(row["difference_low"], row["difference_high"])
-    gap = "" if row["difference"] is None else f"{row['difference']:+.4g} {gap}"
-    sd = "" if row["sd"] is None else f"{row['sd']:.4g}"
+def _lines(row: Mapping[str, Any]) -> list[str]:
+    """One policy: its name and its numbers, on two lines where the name is long."""
+    sd = "" if row["sd"] is None else f"{row['sd']:.3g}"
     label = row["label"] + (" *" if row["grid"] else "")
-    return (
-        f"  {label:<42}{row['mean']:>10.4g}{sd:>10}  {interval:<22}{gap:<24}"
-        f"{row['share_linear']:<8.0%}{slope(row['exponent']):<10}{times(row['relative'])}"
+    gap = _span(row["difference_low"], row["difference_high"])
+    numbers = (
+        f"{row['mean']:>10.4g}{sd:>9}  {gap:<16}{row['share_linear']:>5.0%}"
+        f"{times(row['relative']):>7}"
     )
+    kept = [_kept(row)] if _has_tolerances(row) else []
+    if len(label) <= NAME:
+        return [f"  {label:<{NAME}}{numbers}", *kept]
+    return [f"  {label}", f"  {'':<{NAME}}{numbers}", *kept]
+
+
+def _has_tolerances(row: Mapping[str, Any]) -> bool:
+    return row.get("beyond_tolerance") is not None
+
+
+def _kept(row: Mapping[str, Any]) -> str:
+    """Rounds beyond a tolerance, runs that end within all, runs that say so."""
+    names = ("beyond_tolerance", "recommends_within", "says_within")
+    shares = ["" if row[name] is None else f"{row[name]:.0%}" for name in names]
+    return f"  {'':<{NAME}}{shares[0]:>10}{shares[1]:>9}  {shares[2]:<16}".rstrip()
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{low:.4g}, {high:.4g}]"
+    """From here to there, with their signs: -180..-55.1."""
+    if low is None or high is None:
+        return ""
+    return "..".join(f"{end:+,.0f}" if abs(end) >= 1000 else f"{end:+.3g}" for end in (low, high))
 
 
 def panels_lines(specs: Sequence[Spec], rows: Rows) -> list[str]:
@@ -64,12 +87,18 @@ def panel_lines(spec: Spec, rows: Rows) -> list[str]:
     for row in rows:
         mark = "!" if row["share_linear"] > STUCK else " "
         cells.setdefault(row["world"], {})[row["entry"]] = times(row["relative"]) + mark
-    worlds = [world for world in spec.worlds if world.id in cells]
-    left = max(len(name_of(world)) for world in worlds)
+    names = {world.id: name_of(world) for world in spec.worlds if world.id in cells}
+    left = min(max(map(len, names.values())), WIDE - 4 * CELL)
     lines = [f"{spec.name}: mean regret relative to the lowest; ! over a tenth of the runs linear"]
     lines += [f"{columns[entry.id]:>4}  {entry.label or entry.id}" for entry in spec.policies]
-    lines.append(" " * left + "".join(f"{column:>7} " for column in columns.values()))
-    for world in worlds:
-        found = "".join(f"{cells[world.id].get(entry, ' '):>8}" for entry in columns)
-        lines.append(f"{name_of(world):<{left}}{found}".rstrip())
-    return [*lines, "", *in_words(spec, rows)]
+    fit = (WIDE - left) // CELL
+    for start in range(0, len(columns), fit):
+        part = dict(list(columns.items())[start : start + fit])
+        lines += ["", " " * left + "".join(f"{column:>{CELL - 1}} " for column in part.values())]
+        lines += [_panel_line(name[:left], cells[key], part, left) for key, name in names.items()]
+    wrapped = [line for words in in_words(spec, rows) for line in textwrap.wrap(words, WIDE)]
+    return [*(line.rstrip() for line in lines), "", *wrapped]
+
+
+def _panel_line(name: str, found: Mapping[str, str], part: Mapping[str, str], left: int) -> str:
+    return f"{name:<{left}}" + "".join(f"{found.get(entry, ' '):>{CELL}}" for entry in part)

@@ -77,7 +77,7 @@ def _show_settings(loaded: "Loaded", *, as_json: bool) -> None:
         return
     for row in rows:
         value = row.value or "(none)"
-        print(f"{row.name:<15} {value:<28} {row.source:<12} {row.about}")
+        print(f"{row.name} = {value}   ({row.source})\n    {row.about}")
     print("\nBy flag, by environment (SIDESTEP_PORT=...), or in a TOML file (--config).")
 
 

@@ -112,7 +112,7 @@ def ask(
     """What to do next, and what to measure. Asked again it is the same question until it is answered.
 
     Example: sidestep study ask bp-pilot-07
-             sidestep study ask bp-pilot-07 --confirm creatinine --largest-step lisinopril=10
+             sidestep study ask bp-pilot-07 --confirm creatinine
     """
     study = open_study(name, storage, actor)
     if allow and candidate:

@@ -40,7 +40,16 @@ def basis_vector(dim: int, arm: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arms:
-    """Finitely many actions, one a row. The rows are copied and cannot be written to."""
+    """Finitely many actions, one a row. The rows are copied and cannot be written to.
+
+    vectors   the actions; (K, d)
+    rows      what a caller calls these arms, as decisions name them; None: 0..K-1
+
+    >>> import sidestep as ss
+    >>> arms = ss.Arms([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    >>> len(arms), arms.dim, len(arms.only([True, False, True]))
+    (3, 2, 2)
+    """
 
     vectors: FloatArray  # (K, d)
     rows: IntArray | None = None  # what a caller calls these arms; None: 0..K-1

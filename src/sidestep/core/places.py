@@ -12,7 +12,13 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.forms import Menu, arm_of, winner
 from sidestep.core.geometry import dot, lowest_argmax
 from sidestep.core.kernels import FAMILIES, by_type, kernel
-from sidestep.core.posterior import Posterior, most_telling_action, most_telling_arm
+from sidestep.core.levels import padded, padded_vector
+from sidestep.core.posterior import (
+    Posterior,
+    most_telling_action,
+    most_telling_arm,
+    without_levels,
+)
 from sidestep.core.solids import Body, farthest
 from sidestep.core.tolerances import Limits
 
@@ -53,7 +59,7 @@ def most_telling_in(
 
 @kernel
 def _best_arm(menu: Menu, direction: FloatArray, otherwise: FloatArray) -> Found:
-    arm, value = winner(menu, direction)
+    arm, value = winner(menu, padded_vector(direction, menu.columns.shape[0]))
     return Found(arm_of(menu, arm), arm, value)
 
 
@@ -69,7 +75,7 @@ def _best_in_solid(body: Body, direction: FloatArray, otherwise: FloatArray) -> 
 def _telling_arm(
     menu: Menu, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
 ) -> Telling:
-    arm, v, gain = most_telling_arm(posterior, costs, slopes, menu)
+    arm, v, gain = most_telling_arm(posterior, costs, padded(slopes, menu.columns.shape[0]), menu)
     return Telling(arm_of(menu, arm), arm, v, gain)
 
 
@@ -77,7 +83,9 @@ def _telling_arm(
 def _telling_in_solid(
     body: Body, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
 ) -> Telling:
-    action, v, gain = most_telling_action(posterior, costs, slopes, body, towards)
+    """Where levels are learned, an action of the solid is looked for as if they were known."""
+    effects = without_levels(posterior) if posterior.mean.shape[1] > slopes.shape[1] else posterior
+    action, v, gain = most_telling_action(effects, costs, slopes, body, towards)
     return Telling(action, ON_A_SOLID, v, gain)
 
 

@@ -33,6 +33,24 @@ class Problem:
     The aim is the paper's projected reward, unless a tolerance is told: then it is the effect on the
     target less a penalty for every protected effect beyond its tolerance (core/aims.py), and nothing
     need be known of the subspace.
+
+    dim            d, the length of an action
+    n_protected    L, how many outcomes are protected
+    subspace_dim   s, the dimension of what the protected vectors span, where it is known
+    noise_scale    R, standard deviation of one measurement; one per outcome, target first; None: learned
+    norm_bound     M, the longest that a hidden vector can be
+    action_bound   A, the longest that an action can be
+    eigenvalue     lambda_min of the best spanning set, where that is known instead of s
+    resolution     smallest singular value of the protected vectors that matters, instead of either
+    costs          of one measurement, relative: one for all or one per outcome
+    tolerance      of every protected effect: a number, one per outcome, or pairs (low, high), None for
+                   no limit; None: the paper's projected reward
+    penalty        what a unit beyond a tolerance costs; None: see `limits`
+    intercept      whether every outcome has an unknown level, which is learned and no aim sees
+
+    >>> import sidestep as ss
+    >>> ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1).n_vectors
+    5
     """
 
     dim: int  # d
@@ -158,7 +176,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One play: an action and the index of the vector to measure it with."""
+    """One play: an action and the index of the vector to measure it with.
+
+    action   what is done; (d,)
+    index    what is measured: 0 the target, 1..L the protected outcomes
+
+    >>> import numpy as np, sidestep as ss
+    >>> ss.Query(np.array([0.6, 0.8]), ss.TARGET).index
+    0
+    """
 
     action: FloatArray  # (d,)
     index: int  # 0 the target, 1..L the protected

@@ -10,7 +10,6 @@ ellipsoid (SLSQP). Nothing here is compiled: `simulate` plays these step by step
 """
 
 import numpy as np
-from scipy.optimize import Bounds, linprog, minimize
 
 from sidestep.core.aims import value_within
 from sidestep.core.arrays import FloatArray
@@ -54,6 +53,8 @@ def _linear(
     bounds = [*zip(low, high, strict=True), *[(0.0, None)] * L]
     cost = np.concatenate([-target, limits.penalty])
     total = None if is_box else body.half[:1]
+    from scipy.optimize import linprog  # noqa: PLC0415  (half a second, and solids alone need it)
+
     found = linprog(cost, rows, ends, shares, total, bounds, method="highs")
     if found.x is None:
         raise SidestepError(
@@ -66,6 +67,8 @@ def _round(
     body: Body, limits: Limits, target: FloatArray, rows: FloatArray, ends: FloatArray
 ) -> FloatArray:
     """The same with a = centre + axes w, |w| <= 1, in the variables (w, u)."""
+    from scipy.optimize import Bounds, minimize  # noqa: PLC0415
+
     d, L = len(target), len(limits.penalty)
     axes = np.eye(d) if body.kind == BALL else body.axes
     moved = np.hstack([rows[:, :d] @ axes, rows[:, d:]])

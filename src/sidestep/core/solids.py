@@ -32,7 +32,14 @@ class Body(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnitBall:
-    """Every vector of length at most one; the paper's action set."""
+    """Every vector of length at most one; the paper's action set.
+
+    dim   d, the length of an action
+
+    >>> import sidestep as ss
+    >>> ss.UnitBall(3).longest
+    1.0
+    """
 
     dim: int  # d
 
@@ -56,7 +63,15 @@ class UnitBall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """Every vector between two corners: a range for every coordinate."""
+    """Every vector between two corners: a range for every coordinate.
+
+    low    smallest value of every coordinate; (d,)
+    high   largest value of every coordinate; (d,)
+
+    >>> import sidestep as ss
+    >>> ss.Box([-1, 0], [1, 2]).dim
+    2
+    """
 
     low: Sequence[float] | FloatArray  # (d,)
     high: Sequence[float] | FloatArray  # (d,)
@@ -100,7 +115,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:
-    """Every c + A u with |u| <= 1; `axes` is A, or the half-lengths along the coordinates."""
+    """Every c + A u with |u| <= 1.
+
+    axes     A, or the half-lengths along the coordinates; (d, d) or (d,)
+    centre   c; None: the origin
+
+    >>> import numpy as np, sidestep as ss
+    >>> ss.Ellipsoid(np.array([2.0, 0.5])).longest
+    2.0
+    """
 
     axes: FloatArray  # (d, d)
     centre: Sequence[float] | FloatArray | None = None  # (d,); None: the origin
@@ -140,7 +163,15 @@ class Ellipsoid:
 
 @dataclass(frozen=True, slots=True)
 class Simplex:
-    """Shares of a whole: every coordinate >= 0, their sum `total`."""
+    """Shares of a whole: every coordinate >= 0, their sum `total`.
+
+    dim     d, how many shares
+    total   their sum
+
+    >>> import numpy as np, sidestep as ss
+    >>> ss.Simplex(3).contains(np.array([0.5, 0.3, 0.2]))
+    True
+    """
 
     dim: int
     total: float = 1.0

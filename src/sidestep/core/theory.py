@@ -49,6 +49,17 @@ def radius(
 
     Print writes M for the bound on actions as well; here it is the problem's own (B7). In dimension
     1 the cited theorem asks for 2 log(1/delta) where print has d of them: "corrected" has it.
+
+    problem   sizes, noise and bounds
+    count     measurements of the vector; a number or an array
+    rho       regulariser
+    delta     probability with which the set may miss
+    form      "printed" or "corrected"
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1)
+    >>> round(ss.theory.radius(problem, 100, rho=0.1, delta=0.001), 2)
+    1.23
     """
     check_positive("rho", rho)
     check_probability("delta", delta)
@@ -76,6 +87,19 @@ def regret_bound(
     `coreset` names the rule whose rounds "corrected" pays for: "certified" or "printed"; the other
     forms have no choice. Where no subspace_dim is told, "all" takes the largest s there can be.
     Without protected vectors there is `oful_bound`.
+
+    problem      sizes, noise and bounds; its actions are the unit ball
+    horizon      T, a number or an array
+    eigenvalue   lambda_min, smallest eigenvalue of the Gram matrix of the best s protected vectors
+    delta        probability with which the bound may fail
+    rho          regulariser
+    form         "main", "appendix", "corrected" or "all"; docs/theory.md says which is proved when
+    coreset      "certified" or "printed"
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.001)
+    >>> round(ss.theory.regret_bound(problem, 1000, 0.85, form="corrected"))
+    1187
     """
     check_choice("form", form, ("main", "appendix", "corrected", "all"))
     check_choice("coreset", coreset, ("certified", "printed"))
@@ -110,6 +134,16 @@ def coreset_rounds(
     "printed" is the theorem to the letter: not rounded to whole sweeps, and not skipped at L = s.
     "certified" is the first check n with sqrt(lambda_min) >= (c+1) e_n: wherever all estimates are
     within e_n of the truth, the best set reads at least sqrt(lambda_min) - e_n >= c e_n and is taken.
+
+    problem      sizes, noise and bounds
+    eigenvalue   lambda_min
+    delta        probability with which the phase may fail
+    form         "printed" or "certified"
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.001)
+    >>> ss.theory.coreset_rounds(problem, 0.85, delta=0.0005, form="certified")
+    24.0
     """
     check_probability("delta", delta)
     check_choice("form", form, ("printed", "certified"))
@@ -133,6 +167,16 @@ def oful_bound(
 
     The L that the remark prints inside the logarithm is the cited paper's bound on actions (B6); we
     print it as it stands, and 1 where L = 0. "corrected" is the proof of the appendix with s = 0.
+
+    problem   sizes, noise and bounds
+    horizon   T, a number or an array
+    delta     probability with which the bound may fail
+    rho       regulariser
+    form      "printed" or "corrected"
+
+    >>> import sidestep as ss
+    >>> round(ss.theory.oful_bound(ss.Problem(6, 0, noise_scale=0.1), 1000, form="corrected"))
+    692
     """
     check_choice("form", form, ("printed", "corrected"))
     T = _amounts("horizon", horizon)
@@ -150,6 +194,14 @@ def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
     The expectation is over vectors drawn from the prior N(0, M^2/d) as well, and over Gaussian noise.
     Every protected vector must count (L = s), and s <= d - 2. Proof: docs/theory.md, "posterior
     sampling on the ball", whose names the lines have.
+
+    problem   sizes, noise and bounds; its actions are the unit ball
+    horizon   T, a number or an array
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=6, n_protected=2, subspace_dim=2, noise_scale=0.1)
+    >>> round(ss.theory.thompson_bound(problem, 1000))
+    2085
     """
     T = _amounts("horizon", horizon)
     _on_the_ball(problem)
@@ -175,6 +227,14 @@ def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "print
     is for Gaussian noise and the pair with alpha = sqrt(R) T^(-1/4), where alpha <= 1/4: gaps are at
     least 0.78 alpha, the divergence D is at most T (2.5 alpha^2)^2 / (2 R^2) = 3.125, and the third
     arm is on offer in a third of the rounds but for a chance of exp(-T/18). Elsewhere it is 0.
+
+    horizon       T, a number or an array
+    noise_scale   R
+    form          "printed" or "corrected"
+
+    >>> import sidestep as ss
+    >>> round(ss.theory.lower_bound(10_000, form="corrected"), 2)
+    1.43
     """
     check_choice("form", form, ("printed", "corrected"))
     if np.ndim(noise_scale) or noise_scale != 0:

@@ -2,6 +2,7 @@
 
 from sidestep.environments.catalog import WORLDS, from_config
 from sidestep.environments.genie import Genie
+from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
@@ -15,11 +16,15 @@ __all__ = [
     "Genie",
     "Instance",
     "Menus",
+    "actg_like",
     "blind_spot",
     "blind_spot_family",
     "diabetes",
+    "dose_box",
+    "dose_grid",
     "failure",
     "from_config",
+    "guarded_arms",
     "lower_bound",
     "synthetic",
     "warfarin",

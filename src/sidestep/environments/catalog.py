@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from sidestep.core.lookup import look_up
+from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
@@ -24,6 +25,10 @@ WORLDS: dict[str, Maker] = {
     "blind-spot": blind_spot,
     "blind-spot-family": blind_spot_family,
     "diabetes": diabetes,
+    "guarded-arms": guarded_arms,
+    "dose-grid": dose_grid,
+    "dose-box": dose_box,
+    "actg-like": actg_like,
 }
 
 SEED = "seed"
@@ -35,7 +40,13 @@ def from_config(
 ) -> Instance:
     """The world of that name with those knobs; "package.module:function" is a world of your own.
 
-    `seed` goes to worlds that take one, unless the knobs fix it: then every run meets the same world.
+    name    a word of `WORLDS`: "synthetic"
+    knobs   its arguments by name
+    seed    goes to worlds that take one, unless the knobs fix it: then every run meets the same world
+
+    >>> import sidestep as ss
+    >>> ss.environments.from_config("failure", {"noise_scale": 0.5}).noise_scale
+    0.5
     """
     maker = _imported(name) if ":" in name else look_up("world", name, WORLDS)
     given = dict(knobs or {})

@@ -24,6 +24,13 @@ def failure(noise_scale: float = 0.1) -> Instance:
     sqrt(1/2). Playing the first arm never shows theta_1 along u(-pi/4), where the optimist hopes.
     The example grants theta_0; here it is learned as well, from a cold start. Whether a run locks in
     depends on noise and regularisation: at R = 0.001 it does not (errata, D).
+
+    noise_scale   R
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> [round(world.reward(arm), 3) for arm in world.actions.vectors]
+    [0.5, 0.707]
     """
     theta = _unit(math.pi / 4, 0.0)
     return Instance(theta, Arms(_unit(math.pi / 4, math.pi / 2)), noise_scale=noise_scale)
@@ -46,6 +53,16 @@ def lower_bound(
     alpha is T^(-1/4) as printed. Its constants are for R = 1; with `corrected` it is
     sqrt(R) T^(-1/4), which keeps the two instances as hard to tell apart at any noise (errata, C4).
     The paper's constants want alpha <= 1/4; the order of the arms needs alpha < pi/5 only.
+
+    horizon       T, which alpha depends on
+    which         1 or 2
+    noise_scale   R
+    alpha         the angle, where it is not to depend on T
+    corrected     whether it depends on R
+
+    >>> import sidestep as ss
+    >>> ss.environments.lower_bound(10_000, which=1).problem.n_protected
+    1
     """
     check_integer("horizon", horizon, low=1)
     check_integer("which", which, low=1, high=2)
@@ -69,6 +86,13 @@ def blind_spot(noise_scale: float = 0.1) -> Instance:
     d = 3, L = 1, unit vectors known to three digits; rewards -0.019, 0.181, -0.334. Optimism with
     exact ellipsoids and plain Thompson sampling are linear on it: only paying for the third arm
     tells the first two apart.
+
+    noise_scale   R
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.blind_spot()
+    >>> [round(world.reward(arm), 2) for arm in world.actions.vectors]
+    [-0.02, 0.18, -0.33]
     """
     theta = np.array([[0.248, -0.638, -0.729], [-0.787, 0.364, 0.499]])
     theta /= np.linalg.norm(theta, axis=1, keepdims=True)
@@ -81,6 +105,13 @@ def blind_spot_family(seed: int = 0, noise_scale: float = 0.1) -> Instance:
     theta_0 and theta_1 are drawn evenly from the sphere, the good arms u(phi), u(psi) evenly from the
     circle in the plane of e_1 and e_2; the bad arm is e_3. Draws are repeated until `is_blind_spot`:
     about one in thirty is kept. `blind_spot` itself would be.
+
+    seed          which of them
+    noise_scale   R
+
+    >>> import sidestep as ss
+    >>> len(ss.environments.blind_spot_family(seed=3).actions)
+    3
     """
     check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)

@@ -42,12 +42,24 @@ class Truth(NamedTuple):
 class Instance:
     """One protected linear bandit, all of it: what the player is told and what it is not.
 
+    theta         the hidden vectors, row 0 the target; (L+1, d)
+    actions       what may be played: `Arms`, a solid, `FreshArms` or `Menus`
+    noise_scale   R, one for all or one per outcome
+    norm_bound    M, at least the length of the longest vector
+    subspace_dim  what the player is told of the rank; None: the true rank of the protected vectors
     noise   "gaussian" with standard deviation R; "rademacher", +-R; "uniform" on +-sqrt(3) R, whose
             standard deviation is R; "bernoulli": the feedback is a coin whose mean is <a, theta_i>,
             which must lie in [0, 1] for every arm, and the player is told R = 1/2, not `noise_scale`
-    subspace_dim=None tells the player the true rank of the protected vectors.
-    tolerance, penalty as in Problem: regret and genie then follow that aim. `intercept` is the level of
-    every outcome, which feedback has on top and no aim sees; the player is told only that there is one.
+    tolerance     as in Problem: regret and genie then follow that aim
+    penalty       as in Problem
+    intercept     level of every outcome, which feedback has on top and no aim sees; the player is told
+                  only that there is one; (L+1,)
+
+    >>> import numpy as np, sidestep as ss
+    >>> theta = np.array([[0.6, 0.8], [1.0, 0.0]])  # the target, and what is protected
+    >>> world = ss.environments.Instance(theta, ss.UnitBall(2), noise_scale=0.1)
+    >>> world.theta_perp.tolist()
+    [0.0, 0.8]
     """
 
     theta: FloatArray  # (L+1, d), row 0 the target

@@ -7,6 +7,7 @@ import numpy as np
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_probability
+from sidestep.core.tolerances import Tolerance
 from sidestep.environments.instance import Instance
 from sidestep.errors import InputError
 
@@ -14,7 +15,13 @@ COVARIATES = 4  # age, sex, body mass index, blood pressure; the six serum measu
 SEX = 1  # two values, so its square is no feature
 
 
-def diabetes(noise_scale: float = 0.1, threshold: float = 0.1) -> Instance:
+def diabetes(
+    noise_scale: float = 0.1,
+    threshold: float = 0.1,
+    *,
+    tolerance: Tolerance = None,
+    penalty: float | None = None,
+) -> Instance:
     """Diabetes patients as arms: progression the target, six serum measures protected, rank 4.
 
     The set of Efron, Hastie, Johnstone and Tibshirani (2004), 442 patients, as scikit-learn bundles
@@ -31,8 +38,16 @@ def diabetes(noise_scale: float = 0.1, threshold: float = 0.1) -> Instance:
                0.18, 0.07, 0.008. Those above `threshold` count: 4 at 0.1, 3 at 0.25. The vectors are
                cut to exactly that rank (the nearest of that rank), so what the player is told is true;
                at rank 4 this moves them by 6% of their size
+    tolerance  of every serum measure, and the penalty of a unit beyond it; None: the paper's reward
 
     Nothing is claimed about patients: age is no therapy. It is a geometry that occurs.
+
+    noise_scale   R
+    threshold     singular values below this share of the first do not count
+
+    >>> import sidestep as ss
+    >>> ss.environments.diabetes().problem.subspace_dim
+    4
     """
     check_probability("threshold", threshold)
     table, progression = _load()
@@ -44,7 +59,14 @@ def diabetes(noise_scale: float = 0.1, threshold: float = 0.1) -> Instance:
     left, values, right = np.linalg.svd(theta[1:], full_matrices=False)
     rank = int((values > threshold * values[0]).sum())
     theta[1:] = (left[:, :rank] * values[:rank]) @ right[:rank]
-    return Instance(theta, Arms(arms), noise_scale=noise_scale, subspace_dim=rank)
+    return Instance(
+        theta,
+        Arms(arms),
+        noise_scale=noise_scale,
+        subspace_dim=rank,
+        tolerance=tolerance,
+        penalty=penalty,
+    )
 
 
 def _load() -> tuple[FloatArray, FloatArray]:

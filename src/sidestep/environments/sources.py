@@ -18,7 +18,15 @@ from sidestep.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class FreshArms:
-    """`count` new unit vectors every round, drawn evenly from the sphere."""
+    """`count` new unit vectors every round, drawn evenly from the sphere.
+
+    count   K, how many
+    dim     d, the length of an action
+
+    >>> import sidestep as ss
+    >>> ss.environments.FreshArms(100, 6).longest
+    1.0
+    """
 
     count: int  # K
     dim: int  # d
@@ -35,7 +43,15 @@ class FreshArms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Menus:
-    """One of several arm sets every round, drawn with the given weights."""
+    """One of several arm sets every round, drawn with the given weights.
+
+    menus     the arm sets, as `Arms` or arrays
+    weights   how often each is on offer; None: all alike
+
+    >>> import numpy as np, sidestep as ss
+    >>> ss.environments.Menus([np.eye(2), [[0.6, 0.8]]], weights=[3, 1]).dim
+    2
+    """
 
     menus: Sequence[Arms | FloatArray]
     weights: Sequence[float] | None = None

@@ -26,8 +26,20 @@ def synthetic(
 
     The paper says only that vectors are drawn from N(0, I) and normalised; how L of them come to span
     s dimensions it leaves open. Here: a random s-dimensional subspace, L Gaussian vectors in it (E2).
-    `arms` is a number of fresh unit vectors every round, "fixed:1000" (so many unit vectors, drawn once
-    from the seed), "ball" (the unit ball), or any action source. The vectors do not depend on it.
+
+    dim            d, the length of an action
+    n_protected    L, how many outcomes are protected
+    subspace_dim   s, the dimension of what they span
+    arms           a number of fresh unit vectors every round, "fixed:1000" (so many unit vectors, drawn
+                   once from the seed), "ball" (the unit ball), or any action source
+    noise_scale    R
+    seed           of the vectors, which do not depend on `arms`
+    noise          "gaussian", "rademacher" or "uniform"
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.synthetic(dim=3, n_protected=2, subspace_dim=1, seed=0)
+    >>> world.theta.shape
+    (3, 3)
     """
     check_integer("dim", dim, low=1)
     check_integer("n_protected", n_protected, low=0)

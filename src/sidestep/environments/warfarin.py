@@ -17,6 +17,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer
 from sidestep.core.geometry import orthonormal, project_off
 from sidestep.core.lookup import look_up
+from sidestep.core.tolerances import Tolerance
 from sidestep.environments.instance import Instance
 from sidestep.environments.iwpc import STATINS, Tally, read_records
 from sidestep.errors import UnreachedDirectionsWarning
@@ -139,6 +140,8 @@ def warfarin(
     target: str = "stability",
     *,
     noise_scale: float = 0.001,
+    tolerance: Tolerance = None,
+    penalty: float | None = None,
 ) -> Instance:
     """Therapy records as arms; stability the target, INR protected (without a path: a look-alike).
 
@@ -149,6 +152,8 @@ def warfarin(
              paper without the genotype filter, 2132; statins6: the first six statins, 2419
     scale    raw: mg/week; max: every column divided by its maximum
     target   stability, or inr, which swaps the two
+    noise_scale   R
+    tolerance, penalty   of the protected effect, as in Instance; None: the paper's reward
 
     Rows become unit vectors (none is zero, a dose is above 0). theta_0 and theta_1 are least squares
     without intercept on them, of stability and INR - 2.5, of minimum norm where the arms do not span:
@@ -158,9 +163,9 @@ def warfarin(
     The real file is PharmGKB/ClinPGx submission PS206767 (CC BY-SA 4.0, not to be sold, a research
     resource, not for treatment decisions). Nothing is downloaded.
     """
-    if path is None:
-        return warfarin_lookalike(0, scale, preset, target, noise_scale=noise_scale)
-    return _instance(_from_table(path, preset, scale, target), noise_scale)
+    made = (preset, scale, target)
+    world = _drawn(0, *made) if path is None else _from_table(path, *made)
+    return _instance(world, noise_scale, tolerance, penalty)
 
 
 def warfarin_lookalike(
@@ -170,6 +175,8 @@ def warfarin_lookalike(
     target: str = "stability",
     *,
     noise_scale: float = 0.001,
+    tolerance: Tolerance = None,
+    penalty: float | None = None,
 ) -> Instance:
     """SYNTHETIC stand-in for the Warfarin table: records drawn from its aggregates, vectors planted.
 
@@ -177,8 +184,18 @@ def warfarin_lookalike(
     grid of 1.25 mg/week in 4.5..120; amiodarone (full-rank) given to 113 at random. The vectors are
     planted, in the coordinates of the scale, so that protection matters: with scale max an
     unprotected greedy player loses more than 0.2 a round. Presets differ in their columns only.
+
+    seed     of the records
+    scale    raw: mg/week; max: every column divided by its maximum
+    preset   as in `warfarin`
+    target   stability, or inr, which swaps the two
+    noise_scale   R
+
+    >>> import sidestep as ss
+    >>> len(ss.environments.warfarin_lookalike(preset="full-rank").actions)
+    1832
     """
-    return _instance(_drawn(seed, preset, scale, target), noise_scale)
+    return _instance(_drawn(seed, preset, scale, target), noise_scale, tolerance, penalty)
 
 
 def describe(
@@ -271,7 +288,9 @@ def _outcome_order(target: str) -> list[int]:
     return [first, 1 - first]
 
 
-def _instance(world: _World, noise_scale: float) -> Instance:
+def _instance(
+    world: _World, noise_scale: float, tolerance: Tolerance, penalty: float | None
+) -> Instance:
     """The world, with a warning where its arms do not span."""
     missing = unreached(world.arms)
     if len(missing):
@@ -283,7 +302,13 @@ def _instance(world: _World, noise_scale: float) -> Instance:
         )
     longest = float(np.linalg.norm(world.theta, axis=1).max())
     return Instance(
-        world.theta, world.arms, noise_scale=noise_scale, norm_bound=longest, subspace_dim=1
+        world.theta,
+        world.arms,
+        noise_scale=noise_scale,
+        norm_bound=longest,
+        subspace_dim=1,
+        tolerance=tolerance,
+        penalty=penalty,
     )
 
 

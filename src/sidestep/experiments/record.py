@@ -90,6 +90,7 @@ class Trace:
     horizon: int
     seed: int
     record: Record = field(repr=False)
+    state: Any = field(default=None, repr=False)  # of the policy after the last round
 
     @property
     def round(self) -> IntArray:

@@ -19,6 +19,7 @@ from sidestep.environments.instance import Instance, not_a_coin
 from sidestep.environments.sources import (
     ActionSource,
     FreshArms,
+    Menus,
     Source,
     arm_sets,
     compiled_source,
@@ -81,6 +82,7 @@ def play(
     fate = default_rng(SeedSequence(seed, spawn_key=(3,)))
     state, waiting = policy.init(), deque[tuple[Query, float, bool]]()
     ask = _asking(policy)
+    best = _fixed_best(instance)
     for number in range(1, horizon + 1):
         actions = draw_actions(instance.actions, arms)
         pending = tuple(query for query, _, _ in waiting)
@@ -90,7 +92,16 @@ def play(
         if len(waiting) > delay:
             query, answer, never = waiting.popleft()
             state = state if never else policy.tell(state, query, answer)
-        yield Round(number, decision, feedback, instance.regret(decision.query, actions), state)
+        here = instance.best_reward(actions) if best is None else best
+        regret = here - instance.reward(decision.query.action)
+        yield Round(number, decision, feedback, regret, state)
+
+
+def _fixed_best(instance: Instance) -> float | None:
+    """What the genie earns in every round; None where the rounds have actions of their own."""
+    if isinstance(instance.actions, (FreshArms, Menus)):
+        return None
+    return instance.best_reward(instance.actions)
 
 
 def _asking(policy: Policy[Any]) -> Callable[..., Decision]:
@@ -155,10 +166,10 @@ def simulate(
             raise InputError(
                 "compiled=True needs arms where a tolerance is told, and no intercept, got one of them"
             )
-        _run_compiled(policy, instance, seed, horizon, every, record)
+        state = _run_compiled(policy, instance, seed, horizon, every, record)
     else:
-        _run_by_step(policy, instance, seed, horizon, every, record)
-    return Trace(repr(policy), horizon, seed, record)
+        state = _run_by_step(policy, instance, seed, horizon, every, record)
+    return Trace(repr(policy), horizon, seed, record, state)
 
 
 def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
@@ -174,7 +185,7 @@ def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPo
 
 def _run_by_step(
     policy: Policy[Any], instance: Instance, seed: int, horizon: int, every: int, record: Record
-) -> None:
+) -> Any:
     so_far, state = 0.0, policy.init()
     if isinstance(policy, CompiledPolicy):  # warn of all arms together, not of the first menu
         policy.check(state, policy.admitted(_sample(instance)))
@@ -186,6 +197,7 @@ def _run_by_step(
         if slot >= 0:
             spread = _width(policy, before, decision)
             write_numbers(record, slot, feedback, regret, so_far, spread)
+    return state
 
 
 def _choice(decision: Decision, instance: Instance) -> Choice:
@@ -213,7 +225,7 @@ def _quietly(rounds: Iterator[Round]) -> Iterator[Round]:
 
 def _run_compiled(
     policy: CompiledPolicy, instance: Instance, seed: int, horizon: int, every: int, record: Record
-) -> None:
+) -> Any:
     from sidestep.experiments import loop  # noqa: PLC0415  (compiled code, loaded when it runs)
 
     state = policy.init()
@@ -253,6 +265,7 @@ def _run_compiled(
     if isinstance(actions, Arms) and actions.rows is not None:
         listed = record.arm >= 0
         record.arm[listed] = np.asarray(actions.rows)[record.arm[listed]]
+    return state
 
 
 def _source(actions: ActionSource, seed: int, horizon: int) -> Source:

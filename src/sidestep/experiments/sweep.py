@@ -15,6 +15,7 @@ from sidestep.environments.catalog import from_config as world_from_config
 from sidestep.environments.sources import compiled_source
 from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
+from sidestep.experiments.keeping import kept
 from sidestep.experiments.ownership import claim
 from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
 from sidestep.experiments.simulate import can_compile, simulate
@@ -86,15 +87,18 @@ def _imported(name: str) -> Callable[..., Any]:
 def overridden(problem: Problem, overrides: Mapping[str, Any]) -> Problem:
     """The problem with what a spec says of it instead.
 
-    An eigenvalue or a resolution stands for the rank, "unknown" for what is not told at all.
+    An eigenvalue or a resolution stands for the rank, "unknown" for what is not told at all. A player
+    who is told no tolerance plays the paper's aim, and the world judges by its own.
     """
-    known = {name: name for name in ("eigenvalue", "resolution", "noise_scale", "costs")}
+    known = {n: n for n in ("eigenvalue", "resolution", "noise_scale", "costs", "tolerance")}
     change: dict[str, Any] = {
         look_up("told", name, known): None if value == "unknown" else value
         for name, value in overrides.items()
     }
     if {"eigenvalue", "resolution"} & set(change):
         change["subspace_dim"] = None
+    if "tolerance" in change and change["tolerance"] is None:
+        change["penalty"] = None
     return replace(problem, **change)
 
 
@@ -107,7 +111,8 @@ def run_job(job: Job) -> Finished | Failed:
             fast = are_many(job.rounds) and can_compile(policy, instance)
             trace = simulate(policy, instance, job.horizon, job.seed, job.every, compiled=fast)
         seconds = time.perf_counter() - start
-        content = to_parquet(job, trace, notes_of(policy), seconds)
+        notes = notes_of(policy) | kept(policy, instance, trace)
+        content = to_parquet(job, trace, notes, seconds)
     except Exception as error:  # anything may happen in somebody else's policy: the others go on
         where = f"world {job.world_id}, policy {job.policy_id}, run {job.run}"
         return Failed(job, f"{job.experiment}: {where}: {_in_words(error)}")

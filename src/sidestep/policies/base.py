@@ -72,7 +72,26 @@ NO_DRAWS = np.empty(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What to do in a round, and what a person wants to see of why."""
+    """What to do in a round, and what a person wants to see of why.
+
+    query      the action to play and the index to measure
+    phase      why: "play", "explore", "core-set" or "locked-in"
+    value      what the policy hopes the action is worth
+    arm        row of the action among the arms; None on a solid and off the menu
+    bound      no action of the ball is worth more, optimistically: a certificate
+    spectrum   what the evidence says of the rank, where the player is not told it
+    exact      whether the core set is proved the best; None where there is none
+    rival      the contender: row of an arm, or an action of a solid
+    shares     of the doubt, what one result of each outcome would remove; (L+1,)
+    price      what this is expected to lose against today's best
+    expected   the feedback to expect: estimate, low, high
+
+    >>> import numpy as np, sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> rng = np.random.default_rng(0)
+    >>> policy.ask(policy.init(), ss.Arms([[1.0, 0.0], [0.0, 1.0]]), rng).phase
+    'play'
+    """
 
     query: Query
     phase: str  # one of PHASES
@@ -349,17 +368,17 @@ def check_equal_costs(problem: Problem, policy: str) -> None:
         )
 
 
-def _check_aim(problem: Problem, *, follows_tolerances: bool) -> None:
+def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: bool) -> None:
     """Refuse an aim that a policy would not follow: never play another game than was asked for."""
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
             "this policy plays the projected reward and must be told no tolerance, got one "
             "(the Thompson players and EpsilonGreedy play within tolerances)"
         )
-    if problem.intercept and problem.tolerance is None:
+    if problem.intercept and problem.tolerance is None and not learns_levels:
         raise InputError(
-            "intercept must be False for the projected reward: levels are learned within "
-            "tolerances only, got True"
+            "intercept must be False, as this policy learns no levels for the projected reward "
+            "(the Thompson players do), got True"
         )
 
 
@@ -372,12 +391,13 @@ def confidence_for(
     needs_noise: bool = True,
     memory: float | None = None,
     follows_tolerances: bool = False,
+    learns_levels: bool = False,
 ) -> Confidence:
     """How the sets are drawn, from knobs that are checked here; delta is for one vector.
 
     A policy that can do without being told the noise has NaN for it, and widths that are NaN.
     """
-    _check_aim(problem, follows_tolerances=follows_tolerances)
+    _check_aim(problem, follows_tolerances=follows_tolerances, learns_levels=learns_levels)
     noise = problem.noise if needs_noise else problem.known_noise
     check_scale("rho", rho)
     check_probability("delta", delta)

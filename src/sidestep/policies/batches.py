@@ -22,7 +22,7 @@ from sidestep.core.actions import Actions, Arms
 from sidestep.core.checks import check_integer
 from sidestep.core.problem import Query, checked_feedback, checked_query
 from sidestep.errors import InputError, UnreachedDirectionsWarning
-from sidestep.policies.base import Decision, Policy
+from sidestep.policies.base import Decision, Policy, StateT
 from sidestep.policies.protocol import takes_pending, takes_restrictions
 from sidestep.policies.restrictions import Restrictions
 
@@ -30,15 +30,31 @@ TRIES = 64  # how often a panel asks again for a vector that it does not hold ye
 
 
 def ask_batch(
-    policy: Policy[Any],
-    state: Any,
+    policy: Policy[StateT],
+    state: StateT,
     actions: Actions,
     rng: Generator,
     size: int,
     pending: Sequence[Query] = (),
     restrictions: Restrictions | None = None,
 ) -> list[Decision]:
-    """Several plays that are all made before the first of them is answered."""
+    """Several plays that are all made before the first of them is answered.
+
+    policy    who decides
+    state     what it has learned
+    actions   what may be played
+    rng       the generator that choices are drawn from
+    size      how many plays
+    pending   plays that were asked before and still wait for their answer
+    restrictions   what this ask must keep to; None: nothing
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> rng = np.random.default_rng(0)
+    >>> len(ss.ask_batch(policy, policy.init(), world.actions, rng, size=3))
+    3
+    """
     check_integer("size", size, low=1)
     _check_counts_on_answers(policy)
     ask = asker(policy, restrictions)
@@ -50,8 +66,8 @@ def ask_batch(
 
 
 def ask_panel(
-    policy: Policy[Any],
-    state: Any,
+    policy: Policy[StateT],
+    state: StateT,
     actions: Actions,
     rng: Generator,
     size: int,
@@ -62,6 +78,22 @@ def ask_panel(
 
     The policy is asked again with that action alone on the menu; where it names a vector twice, it
     is asked with that answer pending too, until it names another.
+
+    policy    who decides
+    state     what it has learned
+    actions   what may be played
+    rng       the generator that choices are drawn from
+    size      how many vectors to measure, at most L + 1
+    pending   plays that were asked before and still wait for their answer
+    restrictions   what this ask must keep to; None: nothing
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> rng = np.random.default_rng(0)
+    >>> panel = ss.ask_panel(policy, policy.init(), world.actions, rng, size=2)
+    >>> sorted(decision.query.index for decision in panel)
+    [0, 1]
     """
     can = None if restrictions is None else restrictions.measure_only
     check_integer("size", size, low=1, high=len(can or range(policy.problem.n_vectors)))
@@ -130,11 +162,21 @@ def _check_counts_on_answers(policy: Policy[Any]) -> None:
         )
 
 
-def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:
+def tell_all(policy: Policy[StateT], state: StateT, records: object) -> StateT:
     """The state after many measurements at once; a row that is wrong leaves everything as it was.
 
     `records` is a frame or a mapping of columns, with `index`, `value` (or `feedback`) and the action as
     one column `action` of lists or as `action_1` .. `action_d`; or rows (action, index, value).
+
+    policy    who learns
+    state     what it has learned before
+    records   the measurements
+
+    >>> import sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> state = ss.tell_all(policy, policy.init(), [([1.0, 0.0], 0, 0.3), ([0.0, 1.0], 1, -0.2)])
+    >>> state.round
+    2
     """
     checked = []
     for number, (action, index, value) in enumerate(_rows(records, policy.problem.dim)):
@@ -148,13 +190,14 @@ def tell_all(policy: Policy[Any], state: Any, records: Any) -> Any:
     return state
 
 
-def _as_index(index: Any) -> Any:
+def _as_index(index: object) -> Any:
     """A whole number as an int, whatever kind of number the frame holds; else what came."""
-    is_whole = isinstance(index, (float, np.floating)) and float(index).is_integer()
-    return int(index) if is_whole else index
+    if isinstance(index, (float, np.floating)) and float(index).is_integer():
+        return int(index)
+    return index
 
 
-def _rows(records: Any, dim: int) -> Iterable[tuple[Any, Any, Any]]:
+def _rows(records: object, dim: int) -> Iterable[tuple[Any, Any, Any]]:
     """Rows (action, index, value) of whatever came."""
     if hasattr(records, "columns") or isinstance(records, Mapping):
         return _from_columns(records, dim)

@@ -6,7 +6,7 @@ in 100 instead of 95, so those of effects are drawn a tenth wider. Coverage is m
 (docs/theory.md).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -65,7 +65,20 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
     posterior = without_levels(measured) if problem.intercept else measured
     scale = noise[:, None] ** -2.0
     information, pull = gram * scale[:, :, None], moment * scale
+    if problem.intercept:
+        information, pull = _of_effects(information, pull, prior.variance)
     return Belief(posterior, information, pull, prior.variance, freedom, measured)
+
+
+def _of_effects(
+    information: FloatArray, pull: FloatArray, variance: float
+) -> tuple[FloatArray, FloatArray]:
+    """What was measured of the effects, once the levels are summed over (a Schur complement)."""
+    level = information[:, -1, -1] + 1.0 / variance  # and what is known of a level beforehand
+    shared = information[:, :-1, -1]
+    share = shared / level[:, None]
+    inner = information[:, :-1, :-1] - shared[:, :, None] * share[:, None, :]
+    return inner, pull[:, :-1] - share * pull[:, -1:]
 
 
 def posterior_under(
@@ -83,7 +96,7 @@ def posterior_under(
     return Posterior((inverse @ moment[:, :, None])[:, :, 0], inverse, noise)
 
 
-def checked_belief(policy: Any, state: State, level: float) -> Belief:
+def checked_belief(policy: object, state: State, level: float) -> Belief:
     """The same, or one sentence that says what it cannot be had for."""
     check_probability("level", level)
     if not isinstance(policy, CompiledPolicy):

@@ -37,7 +37,14 @@ RENAMED = {("directed-thompson", "price"): "kappa"}  # knobs that once had anoth
 def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = None) -> Any:
     """The policy of that name with those knobs.
 
-    The knob `preset` picks a named constructor: {"preset": "as_intended", "rho": 1.0}.
+    name      a word of `POLICIES`: "directed-thompson"
+    problem   what the player is told
+    knobs     its knobs by name; `preset` picks a named constructor: {"preset": "as_intended"}
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=2, n_protected=1, subspace_dim=1)
+    >>> ss.policies.from_config("epsilon-greedy", problem, {"epsilon": 2.0}).epsilon
+    2.0
     """
     policy = look_up("policy", name, POLICIES)
     given = {_current(name, knob): value for knob, value in (knobs or {}).items()}

@@ -20,6 +20,7 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import dot
 from sidestep.core.kernels import kernel
+from sidestep.core.levels import measured, padded
 from sidestep.core.places import Found, Telling, best_along, most_telling_in
 from sidestep.core.pooled import ranks
 from sidestep.core.posterior import (
@@ -30,6 +31,7 @@ from sidestep.core.posterior import (
     posterior_of,
     row_weights,
     variance,
+    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
@@ -60,6 +62,7 @@ class DirectedKnobs(NamedTuple):
     informative: float  # eta
     share: float
     kappa: float
+    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
 
 
 @kernel
@@ -78,6 +81,16 @@ def _contest(view: Frame, action: FloatArray, other: FloatArray) -> tuple[FloatA
             for j in range(action.size):
                 slopes[v, j] -= rival[v, j]
     return slopes, differ
+
+
+@kernel
+def _telling(
+    knobs: DirectedKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
+) -> tuple[int, float]:
+    """The vector that is best measured along an action, and what a unit of cost takes off."""
+    width = posterior.mean.shape[1]
+    a = measured(action, width, knobs.confidence.action_bound)
+    return most_telling(posterior, knobs.costs, padded(slopes, width), a)
 
 
 @kernel
@@ -112,14 +125,15 @@ def _purchase(
     Only where the contenders are uninformative: neither takes a fair share off what is contested.
     """
     slopes, action, other = contest
-    contested = variance(posterior, slopes)
-    _, mine = most_telling(posterior, knobs.costs, slopes, action)
-    _, rivals = most_telling(posterior, knobs.costs, slopes, other)
+    d, width = slopes.shape[1], posterior.mean.shape[1]
+    contested = variance(posterior, padded(slopes, width))
+    _, mine = _telling(knobs, posterior, slopes, action)
+    _, rivals = _telling(knobs, posterior, slopes, other)
     gain_here = max(mine, rivals)
     if gain_here >= knobs.share * contested:
         return False, Telling(action, 0, 0, gain_here), 0.0
     best_information = most_telling_in(place, posterior, knobs.costs, slopes, view.rest)
-    price = dot(action, view.rest) - dot(best_information.action, view.rest)
+    price = dot(action[:d], view.rest) - dot(best_information.action[:d], view.rest)
     bought = _buys(knobs, contested, gain_here, best_information.gain, price, coin)
     return bought, best_information, price
 
@@ -130,21 +144,24 @@ def _choose(
 ) -> tuple[Found, int, int]:
     """What is played, among arms or in a solid, which vector is measured, and the phase."""
     posterior = posterior_of(knobs.prior, evidence)
-    drawn, weights = draw(posterior, draws.normals, 2), row_weights(posterior)
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    drawn, weights = draw(effects, draws.normals, 2), row_weights(effects)
+    d = drawn.shape[2]
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
-    chance = draws.normals[: drawn.shape[2]]
+    chance = draws.normals[:d]
     view = pooled_frame(drawn[0], weights, real)
     played = best_along(place, view.rest, chance)
     other = best_along(place, pooled_frame(drawn[1], weights, doubted).rest, chance).action
-    slopes, differ = _contest(view, played.action, other)
+    slopes, differ = _contest(view, played.action[:d], other[:d])
     if differ:
         contest = (slopes, played.action, other)
         bought, told, price = _purchase(knobs, posterior, contest, place, view, draws.uniforms[0])
         if bought:
             return Found(told.action, told.arm, played.value - price), told.vector, EXPLORE
     if doubted > real:
-        slopes, _ = _contest(pooled_frame(drawn[0], weights, doubted), played.action, other)
-    index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
+        doubtful = pooled_frame(drawn[0], weights, doubted)
+        slopes, _ = _contest(doubtful, played.action[:d], other[:d])
+    index, _ = _telling(knobs, posterior, slopes, played.action)
     return played, index, PLAY
 
 
@@ -179,12 +196,21 @@ class DirectedThompson(CompiledPolicy):
     Within tolerances, where the problem tells some, it plays as within.py says, with part of a draw;
     nothing is bought there, and kappa says what a draw may cost against the best expected action.
 
-    rho, memory, delta   as in ProtectedThompson
+    problem       what the player is told
+    rho           of the estimates; None: that of the prior N(0, M^2/d), the honest one
+    memory        rounds after which a measurement has faded to 1/e; None: nothing is forgotten
+    delta         at which the rank is decided, where a resolution is told instead of it
     informative   another action must show 1 / informative times what the contenders show (eta)
     share         and they less than this share of the contested variance
     kappa         and it may cost so many standard deviations of the contest; one that is dearer is
                   bought the more rarely
     caution, safe   within tolerances, as in ProtectedThompson
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.DirectedThompson(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem
@@ -206,7 +232,7 @@ class DirectedThompson(CompiledPolicy):
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         rule = (float(self.informative), float(self.share), float(self.kappa))
-        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule)
+        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule, self.problem.intercept)
         if self.problem.limits is not None:
             within = (PART_DRAW, float(self.kappa), True, self.problem.intercept)
             knobs = WithinKnobs(*common, self.problem.limits, *within, caution)

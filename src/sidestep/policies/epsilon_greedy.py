@@ -155,8 +155,21 @@ class EpsilonGreedy(CompiledPolicy):
     Deviations from the paper: the text's epsilon / sqrt(t) and not the pseudocode's constant; by
     default exploration measures any vector, target included (the paper: a protected one, which
     `explore_index="protected"` gives), since otherwise the target is seen along exploited arms only.
-    `lock_in` and `patience` set the lock-in monitor, as in ProtectedLinUCB. Where tolerances are told it
-    plays within them: no rank is needed, and every round measures a vector drawn evenly.
+    Where tolerances are told it plays within them: no rank is needed, and every round measures a vector
+    drawn evenly.
+
+    problem         what the player is told
+    epsilon         how much it explores
+    rho             regulariser of the estimates
+    explore_index   what exploration measures: "all" or "protected"
+    lock_in         of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
+    patience        rounds with one arm until the monitor looks
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.EpsilonGreedy(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem

@@ -70,7 +70,18 @@ register(ExploreThenCommitKnobs, _on_arms, _on_ball)
 
 @dataclass(frozen=True, slots=True)
 class ExploreThenCommit(CompiledPolicy):
-    """Measure every vector in turn along chance actions for some rounds, then play the plug-in action."""
+    """Measure every vector in turn along chance actions for some rounds, then play the plug-in action.
+
+    problem   what the player is told
+    rounds    how long it explores
+    rho       regulariser of the estimates
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.ExploreThenCommit(world.problem, rounds=10), world, horizon=20)
+    >>> len(trace.regret)
+    20
+    """
 
     problem: Problem
     rounds: int = 100

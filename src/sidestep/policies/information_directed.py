@@ -191,9 +191,16 @@ register(InformationKnobs, _on_arms, _on_ball)
 class InformationDirected(CompiledPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 
+    problem  what the player is told
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta    at which the rank is decided, where a resolution is told instead of it
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.InformationDirected(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem
@@ -209,6 +216,11 @@ class InformationDirected(CompiledPolicy):
             raise InputError(
                 "InformationDirected plays the projected reward and must be told no tolerance, got one "
                 "(DirectedThompson and ProtectedThompson play within tolerances)"
+            )
+        if self.problem.intercept:
+            raise InputError(
+                "intercept must be False, as InformationDirected learns no levels "
+                "(the Thompson players do), got True"
             )
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         object.__setattr__(self, "knobs", InformationKnobs(*common))

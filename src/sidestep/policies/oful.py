@@ -63,7 +63,21 @@ register(OFULKnobs, _on_arms, _on_ball)
 
 @dataclass(frozen=True, slots=True)
 class OFUL(CompiledPolicy):
-    """Play the action with the largest plausible <a, theta_0>; always measure the target."""
+    """Play the action with the largest plausible <a, theta_0>; always measure the target.
+
+    It ignores what is protected: a yardstick. With n_protected=0 it is the standard linear bandit.
+
+    problem   what the player is told
+    rho       regulariser of the estimates
+    delta     probability with which a confidence set may miss
+    radius    of the sets: "logdet" or "printed"
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.OFUL(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
+    """
 
     problem: Problem
     rho: float = 0.1

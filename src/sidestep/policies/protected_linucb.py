@@ -153,9 +153,13 @@ class ProtectedLinUCB(CompiledPolicy):
     repairs the slips; `as_printed` is to the letter. The regret bound (Theorem 5.2) is for the ball.
     Over finitely many fixed arms optimism may lock in (Example 5.1): nothing is proved there.
 
-    surrogate "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
+    problem   what the player is told
+    rho       regulariser of the estimates
+    delta     probability with which anything that is certified may fail
+    surrogate  "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
               (ours: exact as the sets shrink; not where an arm is long and bad and shows what the others
               do not: it may play that arm for ever, whose value does not fall with what is learned there)
+    radius    of the sets: "logdet" or "printed"
     coreset   "certified" (a guarantee at every noise level, algorithm of ours), "printed", or without
               a phase: "adaptive" (best subset of every round; no proof), "all" (ball only: every
               vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed) and
@@ -169,6 +173,13 @@ class ProtectedLinUCB(CompiledPolicy):
     max_core_set_rounds   where CORE-SET gives up, with an error that says why
     lock_in   over fixed arms, when the same arm was played `patience` times while it cannot show what
               is in question: "warn" in the trace, or "explore" the arm that would tell (core/lock_in.py)
+    patience  rounds with one arm until the monitor looks
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.ProtectedLinUCB(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem

@@ -21,6 +21,7 @@ from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.kernels import kernel
+from sidestep.core.levels import measured, padded
 from sidestep.core.places import Found, best_along
 from sidestep.core.pooled import (
     ranks,
@@ -32,6 +33,7 @@ from sidestep.core.posterior import (
     most_telling,
     posterior_of,
     row_weights,
+    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
@@ -60,6 +62,7 @@ class ThompsonKnobs(NamedTuple):
     rank: int  # s, or -1: core_set says
     costs: FloatArray  # (L+1,)
     is_directed: bool
+    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
 
 
 @kernel
@@ -68,17 +71,20 @@ def _choose(
 ) -> tuple[Found, int]:
     """What is played, among arms or in a solid, and which vector is measured."""
     posterior = posterior_of(knobs.prior, evidence)
-    drawn, weights = draw(posterior, draws.normals, 1)[0], row_weights(posterior)
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    drawn, weights = draw(effects, draws.normals, 1)[0], row_weights(effects)
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn, weights, real)
     played = best_along(place, view.rest, draws.normals[: drawn.shape[1]])
     if doubted > real:
         view = pooled_frame(drawn, weights, doubted)
+    d, width = drawn.shape[1], posterior.mean.shape[1]
+    a = measured(played.action, width, knobs.confidence.action_bound)
     if knobs.is_directed:
-        slopes = gradient(view, played.action)
-        index, _ = most_telling(posterior, knobs.costs, slopes, played.action)
+        slopes = padded(gradient(view, played.action[:d]), width)
+        index, _ = most_telling(posterior, knobs.costs, slopes, a)
     else:
-        index = least_known(posterior, knobs.costs, played.action)
+        index = least_known(posterior, knobs.costs, a)
     return played, index
 
 
@@ -112,6 +118,7 @@ class ProtectedThompson(CompiledPolicy):
 
     Within tolerances, where the problem tells some, it plays as within.py says, with full draws.
 
+    problem  what the player is told
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta    at which the rank is decided, where a resolution is told instead of it
@@ -119,6 +126,12 @@ class ProtectedThompson(CompiledPolicy):
     caution  within tolerances: only what is within all of them with at least this posterior
              probability is played; 0: anything. No guarantee for a round: the posterior may be wrong
     safe     an action that is known to be within them, from where caution starts; None: zero
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.ProtectedThompson(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem
@@ -136,9 +149,10 @@ class ProtectedThompson(CompiledPolicy):
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         check_choice("query", self.query, ("directed", "widest"))
-        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, self.query == "directed")
+        is_directed, levels = self.query == "directed", self.problem.intercept
+        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, is_directed, levels)
         if self.problem.limits is not None:
-            rule = (FULL_DRAW, np.inf, self.query == "directed", self.problem.intercept)
+            rule = (FULL_DRAW, np.inf, is_directed, levels)  # no price is too high
             knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
         object.__setattr__(self, "knobs", knobs)
 

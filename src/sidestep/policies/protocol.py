@@ -6,7 +6,7 @@ from typing import Any
 from sidestep.core.actions import PLAYABLE
 from sidestep.core.checks import shown
 from sidestep.errors import InputError
-from sidestep.policies.base import PHASES, Decision
+from sidestep.policies.base import PHASES, Decision, Policy
 
 NEEDED = ("problem", "init", "ask", "tell")
 
@@ -25,7 +25,7 @@ def check_can_play(policy: object) -> None:
         )
 
 
-def check_plays(policy: Any, kind: type) -> None:
+def check_plays(policy: object, kind: type) -> None:
     """Raise unless the policy plays action sets of this kind: its `plays`, by default every kind."""
     plays = plays_of(policy)
     if not issubclass(kind, plays):
@@ -35,12 +35,12 @@ def check_plays(policy: Any, kind: type) -> None:
         )
 
 
-def plays_of(policy: Any) -> tuple[type, ...]:
+def plays_of(policy: object) -> tuple[type, ...]:
     """The action sets that a policy, or its class, says it plays."""
     return tuple(getattr(policy, "plays", PLAYABLE))
 
 
-def takes_pending(policy: Any) -> bool:
+def takes_pending(policy: Policy[Any]) -> bool:
     """Whether `ask` wants to know which queries wait for their answer."""
     return _takes(policy, pending=())
 

@@ -71,7 +71,28 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendation:
-    """What a policy would now stand by."""
+    """What a policy would now stand by.
+
+    action        what it would play; (d,)
+    arm           its row among the arms; None on a solid
+    reward        what it is worth, with an interval: projected, or within tolerances
+    effects       on the target, then on every protected outcome, with intervals
+    probability   that it is the best arm; on a solid: that it has 95% of the best reward
+    rivals        arms that still contend, the likeliest first
+    spectrum      what the evidence says of the rank, where the player is not told it
+    loss          what stopping now gives up: its mean, and the most at the level asked for
+    verdicts      of every protected outcome, "within", "beyond" or "not settled"; () without tolerances
+    assured       whether all are within at the level; None without tolerances
+    within        probability of being within every tolerance; None without tolerances
+    settles       the one measurement that would settle most; None: nothing is open
+    unsettled     of every outcome "not settled", what more results would do
+
+    >>> import sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, tolerance=0.2, noise_scale=0.1))
+    >>> advice = ss.recommend(policy, policy.init(), ss.Arms([[1.0, 0.0], [0.0, 1.0]]))
+    >>> advice.verdicts
+    ('not settled',)
+    """
 
     action: FloatArray  # (d,)
     arm: int | None  # row among the arms; None on a solid
@@ -128,7 +149,23 @@ class _Found(NamedTuple):
 def recommend(
     policy: CompiledPolicy, state: State, actions: Actions, level: float = 0.95
 ) -> Recommendation:
-    """The action that the evidence stands by, and how firmly. The same state gives the same answer."""
+    """The action that the evidence stands by, and how firmly. The same state gives the same answer.
+
+    policy    who has learned
+    state     what it has learned
+    actions   what may be played
+    level     share of the posterior that an interval holds
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> state, rng = policy.init(), np.random.default_rng(0)
+    >>> for _ in range(60):
+    ...     query = policy.ask(state, world.actions, rng).query
+    ...     state = policy.tell(state, query, world.observe(query, rng))
+    >>> ss.recommend(policy, state, world.actions).arm
+    1
+    """
     outlook = _outlook(policy, state, level)
     actions = policy.admitted(actions)
     found = (
@@ -153,7 +190,19 @@ def recommend(
 def intervals(
     policy: CompiledPolicy, state: State, action: FloatArray, level: float = 0.95
 ) -> tuple[Interval, tuple[Interval, ...]]:
-    """What any action is worth, and its effect on every outcome (target first), with intervals."""
+    """What any action is worth, and its effect on every outcome (target first), with intervals.
+
+    policy   who has learned
+    state    what it has learned
+    action   the action; (d,)
+    level    share of the posterior that an interval holds
+
+    >>> import numpy as np, sidestep as ss
+    >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
+    >>> worth, effects = ss.intervals(policy, policy.init(), np.array([1.0, 0.0]))
+    >>> worth.low < worth.estimate < worth.high, len(effects)
+    (True, 2)
+    """
     outlook = _outlook(policy, state, level)
     return _intervals(outlook, checked_query(policy.problem, Query(action, 0)).action)
 

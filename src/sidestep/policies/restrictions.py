@@ -34,6 +34,15 @@ class Restrictions:
     purpose        "learn"; or "confirm": play what is recommended, and measure the protected outcome
                    that is least settled, in units of its tolerance
     measure        with "confirm": the vector to measure instead
+
+    >>> import numpy as np, sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> told = ss.Restrictions(allowed=[1], measure_only=[0])
+    >>> rng = np.random.default_rng(0)
+    >>> decision = policy.ask(policy.init(), world.actions, rng, restrictions=told)
+    >>> decision.arm, decision.query.index
+    (1, 0)
     """
 
     allowed: Sequence[int] | None = None

@@ -120,9 +120,22 @@ register(RoundRobinKnobs, _on_arms, _on_ball)
 class RoundRobinLinUCB(CompiledPolicy):
     """Dedicate round t to learning one protected vector with probability t^-exponent, in turn.
 
-    `core_set="best"` projects out the best s vectors of the current estimates. The paper leaves the
-    set open here; "all" L of them, where L > s, take out too much (E7). `lock_in` and `patience` set
-    the lock-in monitor, as in ProtectedLinUCB.
+    problem     what the player is told
+    exponent    0.5, or 0.25 for what the paper calls LinUCB2
+    rho         regulariser of the estimates
+    delta       probability with which a confidence set may miss
+    surrogate   as in ProtectedLinUCB
+    radius      of the sets: "logdet" or "printed"
+    core_set    "best" projects out the best s vectors of the current estimates. The paper leaves the
+                set open here; "all" L of them, where L > s, take out too much (E7)
+    lock_in     of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
+    patience    rounds with one arm until the monitor looks
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.RoundRobinLinUCB(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
     """
 
     problem: Problem

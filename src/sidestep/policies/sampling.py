@@ -9,7 +9,14 @@ from sidestep.core.coreset import next_check
 from sidestep.core.estimator import no_evidence
 from sidestep.core.forms import COVARIANCE
 from sidestep.core.pooled import first_directions, resolution_of, review_directions, spectrum_of
-from sidestep.core.posterior import Prior, posterior_of, prior_of, relative_costs
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    posterior_of,
+    prior_of,
+    relative_costs,
+    without_levels,
+)
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.policies.base import FOREVER, State, confidence_for
@@ -63,7 +70,13 @@ def common_knobs(
         resolution_of(problem)
     prior = prior_of(problem, rho)
     confidence = confidence_for(
-        problem, rho=1.0, delta=0.05, needs_noise=False, memory=memory, follows_tolerances=True
+        problem,
+        rho=1.0,
+        delta=0.05,
+        needs_noise=False,
+        memory=memory,
+        follows_tolerances=True,
+        learns_levels=True,
     )
     rank = problem.n_protected if within else -1  # within tolerances no rank is needed
     rank = rank if problem.subspace_dim is None else problem.subspace_dim
@@ -85,7 +98,7 @@ def rounds_until_rank_review(policy: Sampler, state: State) -> int:
 def review_rank(policy: Sampler, state: State) -> None:
     """Which directions are taken for real, and which are open, in place."""
     prior = policy.knobs.prior
-    posterior = posterior_of(prior, state.evidence)
+    posterior = _effects(policy, state)
     review_directions(policy.problem, posterior, prior.variance, policy.delta, state.core_set)
 
 
@@ -94,5 +107,11 @@ def rank_spectrum(policy: Sampler, state: State) -> Spectrum | None:
     prior = policy.knobs.prior
     if policy.knobs.rank >= 0:
         return None
-    posterior = posterior_of(prior, state.evidence)
+    posterior = _effects(policy, state)
     return spectrum_of(policy.problem, posterior, prior.variance, policy.delta)
+
+
+def _effects(policy: Sampler, state: State) -> Posterior:
+    """The posterior of the effects, levels summed over where they are learned."""
+    posterior = posterior_of(policy.knobs.prior, state.evidence)
+    return without_levels(posterior) if policy.problem.intercept else posterior

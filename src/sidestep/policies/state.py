@@ -70,7 +70,7 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     return {name: as_json(getattr(problem, name)) for name in _defaults(problem)}
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Any:
     """A knob as JSON gives it back."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -138,7 +138,7 @@ def _parsed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return content, arrays
 
 
-def _array(name: str, value: Any) -> FloatArray | IntArray:
+def _array(name: str, value: object) -> FloatArray | IntArray:
     """One field as an array of its own type."""
     array = np.array(value)
     if name in WHOLE and array.size and array.dtype.kind != "i":
@@ -170,7 +170,7 @@ def _check_definite(name: str, matrices: FloatArray) -> None:
             )
 
 
-def _fingerprint(value: Any) -> Fingerprint | None:
+def _fingerprint(value: object) -> Fingerprint | None:
     """A fingerprint from what JSON gave back."""
     if value is None:
         return None
@@ -198,7 +198,7 @@ def _compare(sentence: str, mine: Mapping[str, Any], whose: Mapping[str, Any]) -
             raise InputError(f"{sentence} {name} = {shown(mine[name])}, got {came}")
 
 
-def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+def _mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InputError(f"state must name its {name}, got {shown(value)}")
     return value

@@ -55,7 +55,16 @@ register(UniformKnobs, _on_arms, _on_ball)
 
 @dataclass(frozen=True, slots=True)
 class Uniform(CompiledPolicy):
-    """Play an arm drawn evenly, or the point of a solid farthest along a direction drawn evenly."""
+    """Play an arm drawn evenly, or the point of a solid farthest along a direction drawn evenly.
+
+    problem   what the player is told
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.Uniform(world.problem), world, horizon=20)
+    >>> len(trace.regret)
+    20
+    """
 
     problem: Problem
     knobs: UniformKnobs = field(init=False, repr=False, compare=False)

@@ -53,7 +53,7 @@ class Client:
         key: str | None = None,
         **settings: Any,
     ) -> RemoteStudy:
-        """Set up a study, as `Study.create` does."""
+        """Set up a study, as `Study.create` does; what it takes is said there."""
         body: dict[str, Any] = {
             "name": name,
             "factors": [factor.to_config() for factor in factors],

@@ -18,6 +18,7 @@ from sidestep.studies.advice import (
     Loss,
     Narrowing,
     Row,
+    Settling,
 )
 from sidestep.studies.card import Card
 from sidestep.studies.card_json import card_from_json
@@ -288,12 +289,14 @@ def _best(found: Mapping[str, Any]) -> Best:
         effects={name: Effect(**effect) for name, effect in found["effects"].items()},
         clean=None if clean is None else Effect(**clean),
         within=found["within"],
+        chance=found["chance"],
         probability=found["probability"],
         contenders=tuple(Contender(**each) for each in found["contenders"]),
         loss=None if loss is None else Loss(**loss),
         enough=found["enough"],
         rounds_left=None if left is None else (left[0], left[1]),
         unsettled=tuple(Narrowing(**each) for each in found["unsettled"]),
+        settles=None if found["settles"] is None else Settling(**found["settles"]),
         counts=dict(found["counts"]),
         needed=found["needed"],
         card=_card(found),

@@ -44,8 +44,17 @@ class Narrowing(NamedTuple):
     """What more results of one outcome, at what is recommended, would do for it."""
 
     outcome: str
-    results: int
+    results: int | None  # that would settle it, its estimate as it is; None: none here would
     width: float  # half of the interval then
+
+
+class Settling(NamedTuple):
+    """The one result that would settle most of what is contested."""
+
+    candidate: int | None
+    action: Setting
+    outcome: str
+    share: float  # of the doubt that it removes
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,7 @@ class Best:
     effects: dict[str, Effect] = field(default_factory=dict)
     clean: Effect | None = None  # part of the goal that runs through nothing protected; aim "clean"
     within: bool | None = None  # whether it is known to be within limits; None: that is not the aim
+    chance: float | None = None  # probability of being within all of them
     probability: float | None = None
     contenders: tuple[Contender, ...] = ()  # itself first, then its rivals
     loss: Loss | None = None
@@ -93,7 +103,8 @@ class Best:
         None  # whether that is less than what matters; None: it was not said what does
     )
     rounds_left: tuple[int, int] | None = None
-    unsettled: tuple[Narrowing, ...] = ()
+    unsettled: tuple[Narrowing, ...] = ()  # the least settled first
+    settles: Settling | None = None
     counts: dict[str, int] = field(default_factory=dict)  # results per outcome
     needed: int = 0  # results that a first recommendation takes
     card: Card = field(repr=False, default=Card("best", ""))

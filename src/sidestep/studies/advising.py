@@ -5,12 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from sidestep.core.actions import Arms
+from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
 from sidestep.policies.recommend import Recommendation, recommend
-from sidestep.studies.advice import Best, Contender, Row
+from sidestep.studies.advice import Best, Contender, Effect, Loss, Narrowing, Row, Settling
 from sidestep.studies.book import Book
 from sidestep.studies.factors import Setting, Value
 from sidestep.studies.mind import Mind
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN
 
 Context = Mapping[str, Value]
@@ -23,27 +25,64 @@ def advise(mind: Mind, book: Book, context: Context) -> Best:
     if not counts:
         return Best(counts=counts, needed=needed)
     advice = recommend(mind.policy, mind.state, mind.actions(context))
-    setting = setting_of_advice(mind, advice)
+    setting = setting_of(mind, advice.arm, advice.action)
+    effects = {
+        outcome.name: mind.effect(index, advice.effects[index])
+        for index, outcome in enumerate(plan.outcomes)
+    }
+    loss = Loss(*(end * plan.target.half for end in advice.loss))
     return Best(
         action=setting,
         candidate=advice.arm,
-        effects={
-            outcome.name: mind.effect(index, advice.effects[index])
-            for index, outcome in enumerate(plan.outcomes)
-        },
+        effects=effects,
         clean=mind.effect(0, advice.reward) if plan.aim == CLEAN else None,
+        within=advice.assured,
+        chance=advice.within,
         probability=advice.probability,
         contenders=_contenders(mind, advice, setting),
+        loss=loss,
+        enough=None if plan.target.matters is None else loss.high <= plan.target.matters,
+        unsettled=_unsettled(mind, advice, effects),
+        settles=_settles(mind, advice),
         counts=counts,
         needed=needed,
     )
 
 
-def setting_of_advice(mind: Mind, advice: Recommendation) -> Setting:
-    """What is recommended, in units."""
-    if advice.arm is not None:
-        return mind.plan.candidates.setting(advice.arm)
-    return mind.scale.setting(advice.action)
+def setting_of(mind: Mind, arm: int | None, action: FloatArray) -> Setting:
+    """An action in units: a candidate, or a point of the box."""
+    return mind.scale.setting(action) if arm is None else mind.plan.candidates.setting(arm)
+
+
+def _unsettled(
+    mind: Mind, advice: Recommendation, effects: Mapping[str, Effect]
+) -> tuple[Narrowing, ...]:
+    """What more results would do for what is not settled, the widest in tolerances first."""
+    outcomes = mind.plan.outcomes
+    found = [
+        Narrowing(outcomes[each.vector].name, each.more, each.half * outcomes[each.vector].half)
+        for each in advice.unsettled
+    ]
+
+    def width(each: Narrowing) -> float:
+        effect = effects[each.outcome]
+        return (effect.high - effect.low) / _tolerance(mind.plan.outcome(each.outcome))
+
+    return tuple(sorted(found, key=width, reverse=True))
+
+
+def _tolerance(outcome: Outcome) -> float:
+    """The nearer limit; the outcome's scale where there is none."""
+    limits = [abs(limit) for limit in outcome.limits if limit]
+    return min(limits) if limits else outcome.half
+
+
+def _settles(mind: Mind, advice: Recommendation) -> Settling | None:
+    found = advice.settles
+    if found is None:
+        return None
+    setting = setting_of(mind, found.arm, found.action)
+    return Settling(found.arm, setting, mind.plan.outcomes[found.vector].name, found.share)
 
 
 def _contenders(mind: Mind, advice: Recommendation, setting: Setting) -> tuple[Contender, ...]:

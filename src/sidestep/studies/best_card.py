@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from sidestep.studies.advice import Best, Contender, Effect, Narrowing
+from sidestep.studies.advice import Best, Contender, Effect, Narrowing, Settling
 from sidestep.studies.card import (
-    OPEN,
+    BEYOND,
+    WITHIN,
     Card,
     Cell,
     Command,
@@ -27,6 +28,7 @@ from sidestep.studies.words import (
     number,
     percent,
     set_text,
+    short,
     with_unit,
 )
 
@@ -42,14 +44,11 @@ def best_card(plan: Plan, name: str, best: Best) -> Card:
         Section("", _side_effects(plan, best)),
         Section("", tuple(_settled(plan, name, best)), spaced=True),
     ]
-    called = (
-        set_text(plan.factors, best.action) if best.candidate is None else f"no. {best.candidate}"
-    )
     return Card(
         kind="best",
-        title=f"If you stopped today: {called}",
+        title=f"If you stopped today: {_called(plan, best)}",
         aside=counted(best.results, "result"),
-        sections=tuple(sections),
+        sections=tuple(section for section in sections if section.content),
         data=_data(name, best),
     )
 
@@ -77,42 +76,60 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "effects": {each: effect._asdict() for each, effect in best.effects.items()},
         "clean": None if best.clean is None else best.clean._asdict(),
         "within": best.within,
+        "chance": best.chance,
         "probability": best.probability,
         "contenders": [contender._asdict() for contender in best.contenders],
         "loss": None if best.loss is None else best.loss._asdict(),
         "enough": best.enough,
         "rounds_left": best.rounds_left,
         "unsettled": [narrowing._asdict() for narrowing in best.unsettled],
+        "settles": None if best.settles is None else best.settles._asdict(),
         "counts": best.counts,
         "results": best.results,
         "needed": best.needed,
     }
 
 
+def _called(plan: Plan, best: Best) -> str:
+    """What the title names: what is recommended, or that nothing is."""
+    if best.within is False:
+        return "nothing is known to be within limits"
+    named = "this" if best.candidate is None else f"no. {best.candidate}"
+    return f"{named}, the baseline" if best.action == plan.baseline else named
+
+
 def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
     """What to do, and what it does to the goal."""
-    words, lines = plan.words, []
-    if best.candidate is not None and best.action is not None:
+    said = standing_text(plan, best)
+    lines = [] if said is None else [said]
+    if best.action is not None and best.within is not False:
         lines.append(Prose(set_text(plan.factors, best.action)))
-    if best.results < best.needed:
-        lines.append(
-            Prose(
-                f"A first recommendation needs about {best.needed} results.",
-                lead="Not enough data yet.",
-            )
-        )
-    elif best.within is False:
-        lines.append(
-            Prose(
-                f"This one leads; not every {words.outcome} is settled.",
-                lead=f"No {words.candidate} is known to be within limits yet.",
-            )
-        )
     text = effect_text(plan.target, best.effects[plan.target.name])
     if best.clean is not None and best.results >= best.needed:
         text += f" Of it, {towards_text(plan.target, best.clean)} is clean."
-    lines.append(Prose(text))
-    return tuple(lines)
+    return (*lines, Prose(text))
+
+
+def standing_text(plan: Plan, best: Best) -> Prose | None:
+    """Where it is not a recommendation yet: too few results, or nothing known to be within limits."""
+    few = best.action is not None and best.results < best.needed
+    more = f"A first recommendation needs about {best.needed} results. " if few else ""
+    if best.within is False and best.action is not None:
+        lead = "Nothing is yet known to be within limits."
+        named = "" if best.candidate is None else f"no. {best.candidate}: "
+        leader = f"The leading contender is {named}{set_text(plan.factors, best.action)}."
+        if best.chance is not None:
+            leader += f" It is within all limits with {percent(best.chance)}."
+        return Prose(f"{more}{leader}", lead="Not enough data yet." if few else lead)
+    if few:
+        return Prose(more.strip(), lead="Not enough data yet.")
+    if best.within and best.action == plan.baseline and len(best.contenders) > 1:
+        rival = best.contenders[1]
+        text = (
+            f"The leading contender is no. {rival.candidate} ({short(plan.factors, rival.action)})."
+        )
+        return Prose(text, lead="Nothing but the baseline is yet known to be within limits.")
+    return None
 
 
 def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
@@ -131,12 +148,14 @@ def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
 
 def effect_text(outcome: Outcome, effect: Effect) -> str:
     """Systolic pressure falls by 16 mmHg (13 to 19)."""
+    name = outcome.name[0].upper() + outcome.name[1:]
+    if effect.low == effect.high == 0:
+        return f"{name} stays as it is."
     sign, digits = (-1 if effect.estimate < 0 else 1), digits_of(outcome)
     ends = sorted((sign * effect.low, sign * effect.high))
     verb = "falls" if sign < 0 else "rises"
     size = with_unit(number(abs(effect.estimate), digits), outcome.unit)
     low, high = (number(end, digits) for end in ends)
-    name = outcome.name[0].upper() + outcome.name[1:]
     return f"{name} {verb} by {size} ({low} to {high})."
 
 
@@ -150,17 +169,72 @@ def towards_text(outcome: Outcome, effect: Effect) -> str:
 def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
     """Enough for the goal or not, what is not settled, and whether it matters which is best."""
     content: list[Content] = []
+    if best.results < best.needed:
+        return content
     if best.loss is not None:
         content.append(enough_text(plan, best))
-    for narrowing in best.unsettled[:1]:
-        content.append(unsettled_text(plan, best, narrowing))
-        content.append(Command(command("ask", name, "--confirm", narrowing.outcome)))
-    open_names = [each for each, effect in best.effects.items() if effect.verdict == OPEN]
-    if open_names and not best.unsettled:
-        content.append(Prose(f"{listed(open_names)}.", lead="Not settled:"))
-    if best.probability is not None and best.results >= best.needed:
+    if (limits := limits_text(plan, best)) is not None:
+        content.append(limits)
+    content += _open(plan, name, best)
+    if best.probability is not None:
         content.append(contest_text(plan, best))
     return content
+
+
+def _open(plan: Plan, name: str, best: Best) -> list[Content]:
+    """What is not settled, and what would settle it."""
+    content: list[Content] = []
+    if best.unsettled:
+        content.append(unsettled_text(plan, best, best.unsettled[0]))
+    if best.unsettled or best.within is False:
+        which = best.unsettled[0].outcome if best.unsettled else "any"
+        content.append(Command(command("ask", name, "--confirm", which)))
+    if others := [narrowing.outcome for narrowing in best.unsettled[1:]]:
+        content.append(Prose(f"{listed(others)}.", lead="Not settled either:"))
+    if best.settles is not None and not (best.enough and best.within is not False):
+        content += _settling(plan, name, best.settles)
+    return content
+
+
+def _settling(plan: Plan, name: str, settles: Settling) -> list[Content]:
+    """The one result that would tell most, and how to ask for it."""
+    content: list[Content] = [settling_text(plan, settles)]
+    if settles.candidate is not None:
+        words = ("--candidate", settles.candidate, "--measure-only", settles.outcome)
+        content.append(Command(command("ask", name, *words)))
+    return content
+
+
+def settling_text(plan: Plan, settles: Settling) -> Prose:
+    """Sodium at no. 12 (40 · 7.5 · 25), about 24% of what is open."""
+    where = short(plan.factors, settles.action)
+    if settles.candidate is not None:
+        where = f"no. {settles.candidate} ({where})"
+    share = "less than 1%" if settles.share < 0.01 else f"about {percent(settles.share)}"
+    text = f"{settles.outcome} at {where}, {share} of what is open."
+    return Prose(text, lead="One result would settle most:")
+
+
+def limits_text(plan: Plan, best: Best) -> Prose | None:
+    """What is known of the protected outcomes together: all within, some beyond; or nothing yet."""
+    names = [outcome.name for outcome in plan.protected]
+    verdicts = {name: best.effects[name].verdict for name in names}
+    if not names or best.within is None:
+        return None
+    if best.within and best.action == plan.baseline:
+        return None  # nothing moves there
+    if best.within:
+        lead = f"Every {plan.words.outcome} within limits:"
+        chance = (
+            "19 times in 20" if best.chance is None else f"together with {percent(best.chance)}"
+        )
+        return Prose(f"{listed(names)}, {chance}.", lead=lead)
+    if beyond := [name for name in names if verdicts[name] == BEYOND]:
+        return Prose(f"{listed(beyond)}.", lead="Beyond limits:")
+    if all(verdict == WITHIN for verdict in verdicts.values()):
+        alone = f"Each {plan.words.outcome} alone is within limits 19 times in 20"
+        return Prose(f"{alone}; together they are not yet.")
+    return None
 
 
 def enough_text(plan: Plan, best: Best) -> Prose:
@@ -187,6 +261,8 @@ def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
     so_far = counted(best.counts.get(outcome.name, 0), "result")
     width = with_unit(number(narrowing.width, digits_of(outcome)), outcome.unit)
     text = f"{so_far} so far; {narrowing.results} here would narrow it to ±{width}."
+    if narrowing.results is None:
+        text = f"{so_far} so far; more here alone would narrow it to ±{width} at best."
     return Prose(text, lead=f"Not for {outcome.name}:")
 
 
@@ -198,7 +274,8 @@ def contest_text(plan: Plan, best: Best, *, shares: bool = True) -> Prose:
     hardly = ", and hardly matters" if best.enough else ""
     if not shares:
         return Prose(f"is open{hardly}.", lead=f"Which {words.candidate} is best")
-    named = ", ".join(_share_text(contender) for contender in best.contenders)
+    likeliest = sorted(best.contenders, key=lambda contender: -contender.probability)
+    named = ", ".join(_share_text(contender) for contender in likeliest)
     return Prose(f"Which {words.candidate} is best is open{hardly}: {named}.")
 
 

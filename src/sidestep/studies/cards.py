@@ -97,25 +97,53 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
     words, measured = plan.words, body["measure"][0]
     shares, rival = body.get("shares") or {}, body.get("rival")
     if body["purpose"] == CONFIRM:
-        return (
-            f"This is what would be recommended today. Of the protected {words.outcomes} "
-            f"{measured} is the least settled; this result narrows it."
-        )
+        return _confirming_text(plan, body, measured)
+    if not shares:
+        return ""
     if body["phase"] == "explore":
         text = (
             f"This {words.candidate} is not expected to be the best. Neither of the two that contend can "
             "show what separates them; this one can."
         )
-        doubt = _doubt_text(" It should remove about", shares, measured, beside)
+        doubt = _doubt_text(" It should remove", shares, measured, beside)
         return f"{text}{doubt}." if doubt else text
     if rival is None:
-        return f"What is known least for the decision is {measured}." if shares else ""
+        return f"What is known least for the decision is {measured}."
+    known = f"{_best_words(body)}, " if is_best(body, rival) else ""
     return (
-        f"Two {words.candidates} contend: this one and {_named(plan, rival)}. What tells them "
-        f"apart best is what they do to {measured}"
-        + _doubt_text(": this one result should remove about", shares, measured, beside)
-        + "."
+        f"Two {words.candidates} contend: this one and {known}{_named(plan, rival)}. "
+        + _telling_text(plan, shares, measured, beside)
     )
+
+
+def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
+    """Why a recommendation is tried again."""
+    text = "This is what would be recommended today"
+    if (body.get("request") or {}).get("measure"):
+        return f"{text}; you asked to confirm what it does to {measured}."
+    return (
+        f"{text}. Of the protected {plan.words.outcomes} {measured} is the least settled; this result "
+        "narrows it."
+    )
+
+
+def _best_words(body: Mapping[str, Any]) -> str:
+    """What a price is counted against: today's best, of what this ask allows."""
+    asked = body.get("request") or {}
+    narrowed = any(asked.get(name) for name in ("candidates", "ranges", "words", "largest_step"))
+    return "the best that is allowed" if narrowed else "today's best"
+
+
+def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
+    """What the result would do for the choice between the two; it need not be what does most."""
+    most = max(shares.values(), default=0.0)
+    if shares.get(measured, 0.0) >= most:
+        doubt = _doubt_text(": this one result should remove", shares, measured, beside)
+        return f"What tells them apart best is what they do to {measured}{doubt}."
+    why = f"Most of what is not known of this {plan.words.candidate}'s own worth is {measured}"
+    if len({outcome.cost for outcome in plan.outcomes}) > 1:
+        why += ", for its cost"
+    return f"{why}{_doubt_text('; the result should remove', shares, measured, beside)}."
 
 
 def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
@@ -126,7 +154,9 @@ def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: 
     )
     rest = ", ".join(f"{name} {percent(share)}" for name, share in others)
     rest = f" ({rest})" if rest and beside else ""
-    return f"{begin} {percent(shares[measured])} of that doubt{rest}"
+    share = shares[measured]
+    size = "less than 1%" if share < 0.01 else f"about {percent(share)}"
+    return f"{begin} {size} of that doubt{rest}"
 
 
 def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
@@ -137,18 +167,27 @@ def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
     )
 
 
+def is_best(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
+    """Whether a candidate is today's best, as far as the question knows."""
+    best = body.get("best")
+    return best is not None and bool(best["action"] == candidate["action"])
+
+
 def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     """What this round gives up against today's best."""
     price, best, target = body.get("price"), body.get("best"), plan.target
     if price is None or best is None:
         return ""
-    if best["action"] == body["action"]:
-        return "It is today's best."
+    if is_best(body, body):
+        return f"It is {_best_words(body)}."
     less = with_unit(number(price, digits_of_loss(target)), target.unit)
-    named, now = _named(plan, best), f"this {plan.words.round}"
+    rival, now = body.get("rival"), f"this {plan.words.round}"
+    named = "" if rival and is_best(body, rival) else f", {_named(plan, best)}"
+    than = f"{_best_words(body)}{named}"
     if price <= HARDLY * (target.matters or target.half / 20):
-        return f"It should do about as well as today's best, {named}: {less} less {now}."
-    return f"Asking has a price: about {less} less {now} than today's best, {named}."
+        return f"It should do about as well as {than}: {less} less {now}."
+    risk = "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
+    return f"Asking has a price{risk}: about {less} less {now} than {than}."
 
 
 def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:

@@ -8,10 +8,18 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from errno import ENOSPC
 from itertools import chain
+from pathlib import Path
 from typing import Any, NoReturn
 
-from sidestep.errors import InputError, RecordError, StudyExists, StudyNotFound
+from sidestep.errors import (
+    InputError,
+    RecordError,
+    StorageFull,
+    StudyExists,
+    StudyNotFound,
+)
 from sidestep.studies.events import (
     ERASED,
     GENESIS,
@@ -52,6 +60,18 @@ def export_study(store: Store, name: str) -> Iterator[str]:
         yield canonical({"blob": digest, "body": store.blob(digest)})
     for event in _events(store, head):
         yield canonical(event_to_json(event))
+
+
+def write_lines(path: Any, lines: Iterable[str]) -> None:
+    """The lines in a file."""
+    try:
+        Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        if error.errno == ENOSPC:
+            raise StorageFull(f"disk full: {path} was not written in full") from error
+        raise InputError(
+            f"the export must go to a file that can be written, got {path} ({error.strerror})"
+        ) from error
 
 
 def import_study(store: Store, lines: Iterable[str]) -> Head:

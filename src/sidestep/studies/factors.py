@@ -37,6 +37,10 @@ class Factor:
     step       values are low, low + step, ...; None: any value of the range
     levels     the values there are, numbers or words (a category)
     baseline   where effects are counted from; None: the low end, or the first level
+
+    >>> from sidestep import Factor
+    >>> Factor("lisinopril", 0, 40, unit="mg/day", step=10, baseline=20).grid
+    (0.0, 10.0, 20.0, 30.0, 40.0)
     """
 
     name: str

@@ -1,7 +1,9 @@
 """What a database complains about, in a sentence that says what to do: translated in this one place."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -30,6 +32,8 @@ COMING_BACK = (
     "25P04",
 )  # going, starting, crowded
 INPUT_OUTPUT = ("SQLITE_IOERR",)
+SHARED_MEMORY = ("SQLITE_IOERR_SHM",)  # of the processes that have a file open
+ROOM = 2**16  # bytes that it takes
 
 
 def code_of(error: BaseException) -> str:
@@ -70,10 +74,10 @@ def translated(error: Exception, where: str, *, at_stake: bool = True) -> Storag
         return StorageBusy(
             f"{where} is locked by another program; nothing was saved; try again when it is done"
         )
-    if code.startswith(FULL):
+    if code.startswith(FULL) or (code.startswith(SHARED_MEMORY) and _is_full(where)):
         return StorageFull(
             f"disk full: {where} has no room left; nothing was saved, what was saved before is safe"
-            " and can be read; make room and try again"
+            f"{' and can be read' if code.startswith(FULL) else ''}; make room and try again"
         )
     if is_away(error) and not at_stake:
         return StorageLost(f"{where} cannot be reached ({said}); nothing was saved")
@@ -116,6 +120,14 @@ def _plainly(code: str, where: str, said: str) -> str:
             " this user, as SQLite keeps two more files beside it"
         )
     return f"{where} cannot be used: {said}"
+
+
+def _is_full(where: str) -> bool:
+    """Whether the disk of a file has no room left."""
+    try:
+        return shutil.disk_usage(Path(where).parent).free < ROOM
+    except OSError:  # it is not a file, or it went away
+        return False
 
 
 def _of_psycopg(error: DBAPIError) -> bool:

@@ -22,6 +22,8 @@ from sidestep.studies.values import (
 class Outcome:
     """Something that is measured: the target, or an outcome that should be left alone.
 
+    name       as it stands on the card
+    unit       as it stands behind a number
     goal       of the target: "raise" or "lower"
     baseline   its level at the baseline of the factors; None: learned
     range      the plausible values; half of it is the outcome's scale
@@ -33,6 +35,10 @@ class Outcome:
     noise      standard deviation of one result; None: learned
     cost       of one result, in any unit that all outcomes share
     digits     decimals on the card; None: as many as a person can act on
+
+    >>> from sidestep import Outcome
+    >>> Outcome("potassium", "mmol/L", range=(3.0, 6.0), tolerance=0.3).limits
+    (-0.3, 0.3)
     """
 
     name: str

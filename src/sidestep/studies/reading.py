@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidestep.studies import recording
@@ -36,7 +35,11 @@ class Reading:
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
-        """What the study would stand by today, whether that is enough, and what is not settled."""
+        """What the study would stand by today, whether that is enough, and what is not settled.
+
+        rounds    whether to say how many rounds are left
+        context   what is known of the round that it is for
+        """
         from sidestep.studies.advising import advise  # noqa: PLC0415
         from sidestep.studies.best_card import best_card  # noqa: PLC0415
 
@@ -46,7 +49,11 @@ class Reading:
         return replace(best, card=best_card(self.plan, self.name, best))
 
     def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
-        """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
+        """Every candidate: its effects with intervals and verdicts, and how likely it is the best.
+
+        top       how many the card shows
+        context   what is known of the round that it is for
+        """
         from sidestep.studies.advice import Explanation  # noqa: PLC0415
         from sidestep.studies.advising import explain  # noqa: PLC0415
         from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
@@ -109,13 +116,13 @@ class Reading:
 
     def export(self, path: Any = None) -> Iterator[str]:
         """The whole record as lines of JSON, its chain included; written to a file where one is named."""
-        from sidestep.studies.exchange import export_study  # noqa: PLC0415
+        from sidestep.studies.exchange import export_study, write_lines  # noqa: PLC0415
 
         lines = export_study(self._store, self.name)
         if path is None:
             return lines
         kept = list(lines)
-        Path(path).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        write_lines(path, kept)
         return iter(kept)
 
     def history(self, after: int = 0, limit: int | None = None) -> Events:

@@ -93,6 +93,8 @@ def request_of(
         only, panel = tuple(panel), len(tuple(panel))
     for name in only:
         plan.index(name)
+    if measure is not None and only and measure not in only:
+        raise InputError(f"measure must be one of measure_only, got {measure!r}")
     limit = len(only) or len(plan.outcomes)
     if isinstance(panel, bool) or not 1 <= panel <= limit:
         raise InputError(f"panel must lie in 1..{limit}, got {panel!r}")

@@ -4,6 +4,7 @@ No effect of a candidate is expected to exceed half the plausible range of an ou
 range says. So norm_bound * action_bound is 1 on the common scale, for every outcome and in every unit.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -36,7 +37,16 @@ class Scale:
         self.plan = plan
         self._features = None if plan.model is None else Features(plan)
         self._actions = self._menu({}) if not plan.context else None
-        self.longest = self._features.longest if self._features else self.actions({}).longest
+        self.longest = self._features.longest if self._features else self._reach()
+
+    def _reach(self) -> float:
+        """Length of the longest setting that can be told: results may lie beyond every candidate."""
+        longest = 0.0
+        for factor in self.plan.factors:
+            ends = (*factor.grid, factor.low, factor.high)
+            parts = [factor.coordinates(end) for end in ends if end is not None]
+            longest += max(sum(part * part for part in each) for each in parts)
+        return max(math.sqrt(longest), self.actions({}).longest)
 
     def vector(self, setting: Mapping[str, Value], context: Mapping[str, Value]) -> FloatArray:
         """A setting on the common scale; the baseline is the origin; (d,)."""

@@ -1,5 +1,7 @@
 """Bring a database to the schema of this version, or say why not."""
 
+from importlib import resources
+
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
@@ -24,11 +26,18 @@ def is_current(connection: Connection, where: str) -> bool:
 
 
 def upgrade(connection: Connection, where: str) -> None:
-    """Run the migrations that are missing, inside the transaction of this connection."""
+    """Run the migrations that are missing, inside the transaction of this connection.
+
+    A new SQLite file is made as they would leave it, without loading them: that is most of the time that
+    a study takes to be created.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(_UPGRADE_LOCK)
     if is_current(connection, where):
         return  # somebody else was faster
+    if connection.dialect.name == "sqlite" and _found(connection) is None:
+        _make_newest(connection)
+        return
     from alembic import command  # noqa: PLC0415  # a quarter of a second, once in a file's life
     from alembic.config import Config  # noqa: PLC0415
 
@@ -36,6 +45,18 @@ def upgrade(connection: Connection, where: str) -> None:
     settings.set_main_option("script_location", "sidestep.studies:migrations")
     settings.attributes["connection"] = connection
     command.upgrade(settings, "head")
+
+
+def newest_statements() -> list[str]:
+    """What makes a new SQLite file; a test holds it to what the migrations make."""
+    folder = resources.files("sidestep.studies.migrations")
+    return folder.joinpath("newest.sql").read_text(encoding="utf-8").strip().split(";\n\n")
+
+
+def _make_newest(connection: Connection) -> None:
+    for statement in newest_statements():
+        connection.exec_driver_sql(statement)
+    connection.exec_driver_sql(f"INSERT INTO {VERSION_TABLE} VALUES ('{SCHEMA}')")  # noqa: S608
 
 
 def _found(connection: Connection) -> str | None:

@@ -34,7 +34,20 @@ from sidestep.studies.ticket import Receipt, Ticket
 
 
 class Study(Reading):
-    """A study on its record. Make one with `Study.create`, come back to it with `Study.open`."""
+    """A study on its record. Make one with `Study.create`, come back to it with `Study.open`.
+
+    >>> from sidestep import Factor, Outcome, Study
+    >>> study = Study.create(
+    ...     "brew",
+    ...     "memory:",
+    ...     factors=[Factor("grind", 1, 9, step=1), Factor("water", 88, 96, unit="C", step=2)],
+    ...     target=Outcome("taste", goal="raise", range=(0, 10), matters=0.5),
+    ...     protected=[Outcome("bitterness", range=(0, 10), tolerance=1)],
+    ... )
+    >>> ticket = study.ask()
+    >>> study.tell(ticket.id, 6.5).entries
+    (3,)
+    """
 
     @classmethod
     def create(
@@ -61,13 +74,26 @@ class Study(Reading):
     ) -> "Study":
         """Set up a study and record it.
 
+        name         what it is called in its storage
         storage      a path, sqlite:///..., postgresql://..., "memory:"; None: SIDESTEP_STORAGE
+        factors      what is set in a round
+        target       what is to move
+        protected    what is to be left alone
         candidates   a frame of rows, a dict of columns, a path; None: the grid of steps and levels, or
                      the box
         aim          "within": as much of the goal as the tolerances leave. "clean": the effect that runs
                      through nothing protected; it needs the rank of the side effects or a resolution
+        rank         how many dimensions the side effects span, where the aim is "clean"
+        resolution   how small a direction of theirs still matters, instead of the rank
+        policy       who decides, by its word: `sidestep policies` lists them
+        knobs        of the policy
+        seed         of everything that is drawn
         vocabulary   "clinic", "experiment" or "lab"
+        title        over the card
         model        a formula for features of factors and context: "0 + dose + dose:age"
+        context      what is known of a round and not set in it
+        actor        who does this; None: the user of the machine
+        key          the same key again is the same request, not a second one
         """
         from sidestep.studies.mind import Mind  # noqa: PLC0415
 
@@ -106,7 +132,13 @@ class Study(Reading):
         actor: str | None = None,
         writer: Writer = write,
     ) -> "Study":
-        """The study of that name, as its record leaves it; a server saves its entries in groups."""
+        """The study of that name, as its record leaves it; a server saves its entries in groups.
+
+        name      what it is called in its storage
+        storage   as in `create`
+        actor     who acts through this object; None: the user of the machine
+        writer    how entries are saved
+        """
         store = open_store(storage, create=False)
         config = store.head(name).config
         rows = config["candidates"].get("rows")
@@ -143,6 +175,10 @@ class Study(Reading):
         allowed        numbers of candidates, or ranges {"dose": (0, 20)}
         largest_step   most that a factor may change from what was done last: {"dose": 10}
         price_cap      at most so much less of the goal than today's best
+        measure        the outcome that a confirmation measures
+        context        what is known of this round: {"age": 63}
+        actor          who asks; None: the one who opened the study
+        key            the same key again is the same request, not a second one
         """
         request = request_of(
             self.plan,
@@ -178,10 +214,14 @@ class Study(Reading):
     ) -> Receipt:
         """Record a result; it is durable once this returns. The same again changes nothing.
 
+        ticket     the question, or its number
         value      a number in the outcome's unit; of a panel {"sodium": 138.0, ...}
         measured   another outcome than the one that was asked for
         given      what was really done, where it was not what was asked: {"dose": 35}
+        context    what was known of that round
         reason     why it is right, where it is far from what was expected
+        actor      who tells; None: the one who opened the study
+        key        the same key again is the same request, not a second one
         With ticket None it is a result that nobody asked for: `measured` and `given` say what it is.
         """
         told, number = Told(value, measured, given, context, reason), _number(ticket)
@@ -206,8 +246,13 @@ class Study(Reading):
         """Change a result, with a reason; what was learned since is worked out again.
 
         number     of the question, or of the entry that brought the result
+        value      what the result should be
+        reason     why; it stays on record
+        given      what was really done, where that was wrong as well
         measured   which result, where a question has several
         row        of an import, from 0
+        actor      who corrects; None: the one who opened the study
+        key        the same key again is the same request, not a second one
         """
         told, place = Told(value, measured, given), (_number(number) or 0, row)
         author = Author(actor or self.actor, key)
@@ -218,7 +263,13 @@ class Study(Reading):
     def withdraw(
         self, number: int | Ticket, *, reason: str, actor: str | None = None, key: str | None = None
     ) -> Receipt:
-        """Close a question that will have no answer, or take back the answer it has, with a reason."""
+        """Close a question that will have no answer, or take back the answer it has, with a reason.
+
+        number   of the question, or of the entry that brought the result
+        reason   why; it stays on record
+        actor    who withdraws; None: the one who opened the study
+        key      the same key again is the same request, not a second one
+        """
         author = Author(actor or self.actor, key)
         return self._write(
             lambda log: recording.withdraw(log, _number(number) or 0, author, reason)
@@ -231,6 +282,10 @@ class Study(Reading):
 
         A column for every factor, and one for every outcome that was measured (an empty cell: it was
         not); or the columns `outcome` and `value`.
+
+        table   the results
+        actor   who brings them; None: the one who opened the study
+        key     the same key again is the same request, not a second one
         """
         from sidestep.studies.importing import rows_of  # noqa: PLC0415
 
@@ -252,6 +307,9 @@ class Study(Reading):
 
         accept     with today's recommendation
         overrule   with this setting instead, with a reason
+        reason     why; it stays on record
+        actor      who closes; None: the one who opened the study
+        key        the same key again is the same request, not a second one
         """
         if overrule is not None and (accept or not reason):
             raise InputError("overrule must come with a reason and without accept, got otherwise")

@@ -64,10 +64,17 @@ def _table(table: Table, width: int) -> list[str]:
     rows = [row + [""] * (columns - len(row)) for row in rows]
     wide = [max(len(row[j]) for row in rows) for j in range(columns)]
     gap = 3 if sum(wide) + 3 * columns <= width else 2
-    lines = [(" " * gap).join(cell.ljust(wide[j]) for j, cell in enumerate(row)) for row in rows]
-    if max(len(line.rstrip()) for line in lines) <= width:
-        return lines
+    for widths in (wide, _tight(rows)):
+        lines = [(" " * gap).join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        if max(map(len, lines)) <= width:
+            return lines
     return [line for row in rows for line in _stacked(row, width)]
+
+
+def _tight(rows: list[list[str]]) -> list[int]:
+    """Widths of columns by the rows that fill them all: a shorter row may run over its columns."""
+    full = [row for row in rows if all(row)] or rows
+    return [max(len(row[j]) for row in (full if j else rows)) for j in range(len(rows[0]))]
 
 
 def _stacked(row: list[str], width: int) -> list[str]:

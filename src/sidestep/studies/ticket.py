@@ -11,7 +11,23 @@ from sidestep.studies.plan import Plan
 
 @dataclass(frozen=True)
 class Ticket:
-    """A question: what to do, and what to measure."""
+    """A question: what to do, and what to measure. Prints as its card.
+
+    id          what it is told by
+    round       of the study, from 1
+    action      what to set: {"dose": 40.0, ...}
+    candidate   its number in the table or grid; None in a box
+    measure     one outcome, or several of a panel
+    card        question, reasons and expectations, for terminal, page and program
+
+    >>> from sidestep import Factor, Outcome, Study
+    >>> study = Study.create(
+    ...     "one", "memory:", factors=[Factor("dose", 0, 4, step=1)],
+    ...     target=Outcome("effect", goal="raise", range=(0, 10)),
+    ... )
+    >>> study.ask().measure
+    'effect'
+    """
 
     id: int  # the entry of the record that holds it
     round: int

@@ -113,7 +113,7 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 def percent(share: float) -> str:
     """A share in percent; what is smaller than one is said to be."""
-    return "<1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
+    return "<1%" if share < 0.01 else f"{100 * share:.0f}%"
 
 
 def short(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:

@@ -251,7 +251,7 @@ def test_an_effect_that_nobody_measured_is_unknown(tmp_path):
 
 
 def test_the_problem_and_the_knobs_come_from_the_notes_to_the_last_digit(tmp_path):
-    told = Problem(3, 2, 1, noise_scale=(0.1, 0.2, 1 / 3), costs=np.array([1.0, 2.0, 3.0]))
+    told = Problem(3, 2, 1, noise_scale=(0.1, 0.2, 1 / 3), costs=np.full(3, 1 / 7))
     policy = ProtectedLinUCB(told, rho=np.float64(0.1), coreset="adaptive")
     (job, *_) = jobs_of(spec_of("oful"))
     path = tmp_path / "run.parquet"

@@ -15,12 +15,14 @@ from sidestep.experiments.pictures import figures
 from sidestep.experiments.pictures.sheets import (
     COLOURS,
     DPI,
+    PLAYERS,
     Drawing,
     Line,
     Panel,
     png_of,
     styles_of,
 )
+from sidestep.experiments.spec import parse_spec, shipped_specs
 from sidestep.policies.base import PHASES
 
 pytestmark = pytest.mark.full  # make test runs them, make check does not
@@ -35,7 +37,7 @@ def series(entry, scale=1.0, power=0.5, **changes):
         "policy": entry,
         "knobs": {},
         "label": entry,
-        "legend": f"{entry} [rho=0.1]",
+        "name": entry,
         "rounds": ROUNDS,
         "mean": mean,
         "sd": 0.1 * mean,
@@ -51,7 +53,7 @@ def series(entry, scale=1.0, power=0.5, **changes):
 
 def drawing(kind="regret", panels=1, policies=4, **changes):
     many = [series(f"policy-{k}", 1.0 + 0.2 * k) for k in range(policies)]
-    styles = styles_of([[one.entry for one in many]])
+    styles = styles_of([one.entry for one in many])
     return Drawing(
         "name", kind, [Panel(f"world {k}", many) for k in range(panels)], styles, **changes
     )
@@ -66,12 +68,19 @@ def words_of(figure):
     return {text.get_text() for text in figure.findobj(match=lambda a: hasattr(a, "get_text"))}
 
 
+def test_the_band_is_not_drawn_below_zero_where_the_mean_is_above():
+    low, _ = figures.band(series("oful", sd=np.full(200, 5.0)))
+    assert low.min() == 0.0
+    deep = series("oful", -1.0, sd=np.ones(200))
+    np.testing.assert_array_equal(figures.band(deep)[0], deep.mean)
+
+
 def test_the_band_is_mean_plus_and_minus_one_sd():
     one = series("oful")
     low, high = figures.band(one)
     np.testing.assert_allclose(low, one.mean - one.sd)
     np.testing.assert_allclose(high, one.mean + one.sd)
-    figure = figures.regret(Drawing("n", "regret", [Panel("w", [one])], styles_of([["oful"]])))
+    figure = figures.regret(Drawing("n", "regret", [Panel("w", [one])], styles_of(["oful"])))
     drawn = figure.axes[0].collections[0].get_paths()[0].vertices
     for edge in (np.column_stack([ROUNDS, low]), np.column_stack([ROUNDS, high])):
         assert all((np.abs(drawn - point).sum(axis=1) < 1e-9).any() for point in edge[::20])
@@ -90,13 +99,15 @@ def test_curves_are_the_means():
         np.testing.assert_allclose(line.get_ydata(), one.mean)
 
 
-def test_axes_are_labelled_and_the_legend_has_the_knobs():
+def test_axes_are_labelled_fit_the_rounds_and_the_legend_has_names_alone():
     figure = figures.regret(drawing())
     axis = figure.axes[0]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("round", "cumulative pseudo-regret")
     assert axis.get_title(loc="left") or axis.get_title()
+    assert axis.get_xlim() == (0.0, ROUNDS[-1])
+    assert axis.get_ylim()[0] == 0.0
     assert [text.get_text() for text in figure.legends[0].texts] == [
-        f"policy-{k} [rho=0.1]" for k in range(4)
+        f"policy-{k}" for k in range(4)
     ]
 
 
@@ -108,16 +119,16 @@ def test_the_exponent_is_written_beside_the_policy():
 
 def test_a_grid_tuned_otherwise_in_another_panel_is_not_named_by_one_point():
     panels = [
-        Panel("a", [series("g", label="g (e=1)")]),
-        Panel("b", [series("g", label="g (e=2)")]),
+        Panel("a", [series("g", label="g (e=1)", name="g, tuned")]),
+        Panel("b", [series("g", label="g (e=2)", name="g, tuned")]),
     ]
-    figure = figures.regret(Drawing("n", "regret", panels, styles_of([["g"]])))
-    assert [text.get_text() for text in figure.legends[0].texts] == ["g (tuned in every panel)"]
+    figure = figures.regret(Drawing("n", "regret", panels, styles_of(["g"])))
+    assert [text.get_text() for text in figure.legends[0].texts] == ["g, tuned"]
 
 
 def test_one_policy_that_would_flatten_the_rest_leaves_the_frame_and_is_named():
     panel = Panel("w", [series("a"), series("b", 1.5), series("awful", 50.0)])
-    figure = figures.regret(Drawing("n", "regret", [panel], styles_of([["a", "b", "awful"]])))
+    figure = figures.regret(Drawing("n", "regret", [panel], styles_of(["a", "b", "awful"])))
     assert figure.axes[0].get_ylim()[1] < panel.series[2].mean[-1]
     assert any(text.startswith("out of frame: awful, ends at 707") for text in words_of(figure))
 
@@ -129,20 +140,27 @@ def test_policies_that_differ_little_all_stay_in_the_frame():
 
 
 def test_a_policy_has_one_style_whatever_else_is_drawn():
-    all_of_it = styles_of([["a", "b", "c"], ["a", "d"]])
-    assert styles_of([["a", "b", "c"]])["b"] == all_of_it["b"]
-    assert len({style.marker for style in all_of_it.values()}) == 4
+    all_of_it = styles_of([*PLAYERS, "mine"])
+    assert styles_of(["uniform", "oful", "other"])["oful"] == all_of_it["oful"]
+    assert styles_of(["a", "b"])["a"] == styles_of(["a", "b", "c"])["a"]
 
 
-def test_policies_of_one_experiment_share_no_colour_and_no_marker():
-    names = [f"p{k}" for k in range(len(COLOURS))]
-    styles = styles_of([["x", "y"], names, ["x", *names[:3]]])
-    assert len({styles[name].colour for name in names}) == len(names)
-    assert len({styles[name].marker for name in names}) == len(names)
+def test_no_two_players_of_a_report_share_a_colour_while_there_are_enough():
+    for names in (PLAYERS, [*PLAYERS[:9], *(f"p{k}" for k in range(len(COLOURS) - 9))]):
+        styles = styles_of(names)
+        assert len({style.colour for style in styles.values()}) == len(COLOURS)
+    more = styles_of([f"p{k}" for k in range(2 * len(COLOURS))])
+    assert len(set(more.values())) == len(more)
+
+
+def test_every_player_of_a_shipped_experiment_has_a_look_of_its_own():
+    for name, text in shipped_specs().items():
+        ids = [entry.id for entry in parse_spec(text, name).policies]
+        assert len({style.colour for style in styles_of(ids).values()}) == len(ids), name
 
 
 def test_neighbouring_policies_differ_without_colour():
-    styles = list(styles_of([[f"p{k}" for k in range(20)]]).values())
+    styles = list(styles_of([f"p{k}" for k in range(20)]).values())
     assert all(a[1:] != b[1:] for a, b in itertools.pairwise(styles))
 
 
@@ -182,24 +200,24 @@ def test_a_panel_shows_every_policy_relative_to_the_lowest_of_its_world():
         Panel("one", [series("a"), series("b", 3.0)]),
         Panel("two", [series("a", 8.0), series("b", 4.0, linear=0.5)]),
     ]
-    figure = figures.relative(Drawing("n", "panel", panels, styles_of([["a", "b"]])))
+    figure = figures.relative(Drawing("n", "panel", panels, styles_of(["a", "b"])))
     axis = figure.axes[0]
     expected = [(1.0, 0, False), (3.0, 0, False), (2.0, 1, False), (1.0, 1, True)]
     for (x, row, hollow), wanted in zip(dots_of(axis), expected, strict=True):
         assert (pytest.approx(x), row, hollow) == wanted
     assert axis.get_xscale() == "log"
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["one", "two"]
+    assert {"one", "two"} <= words_of(figure)
 
 
 def test_a_world_where_somebody_loses_nothing_has_no_relative_regret():
     panels = [Panel("one", [series("a"), series("b", 0.0)]), Panel("two", [series("a")])]
-    figure = figures.relative(Drawing("n", "panel", panels, styles_of([["a", "b"]])))
+    figure = figures.relative(Drawing("n", "panel", panels, styles_of(["a", "b"])))
     assert [dot[:2] for dot in dots_of(figure.axes[0])] == [(1.0, 1)]
 
 
 def test_policies_without_sets_are_left_out_of_the_widths():
     panel = Panel("w", [series("a"), series("b", widths=np.empty((2, 0)))])
-    figure = figures.widths(Drawing("n", "widths", [panel], styles_of([["a", "b"]])))
+    figure = figures.widths(Drawing("n", "widths", [panel], styles_of(["a", "b"])))
     assert len(lines_of(figure.axes[0])) == 1
 
 
@@ -229,6 +247,15 @@ def test_every_figure_is_an_svg_that_loads_nothing(rendered):
         assert ET.fromstring(done.svg).tag.endswith("svg")
         drawn = done.svg.split(b"</metadata>")[-1]
         assert not re.search(rb"""(href|src)=["'](?!#)""", drawn)
+
+
+def test_without_its_legend_a_figure_has_the_same_axes_and_fewer_words(rendered):
+    done = rendered["regret"]
+    assert b"policy-7" in done.svg
+    assert b"policy-7" not in done.bare
+    tall = [float(ET.fromstring(svg).get("viewBox").split()[3]) for svg in (done.svg, done.bare)]
+    assert tall[1] < tall[0] - 80
+    assert b"cumulative pseudo-regret" in done.bare
 
 
 def test_nothing_is_cut_at_the_edges(rendered):
@@ -261,7 +288,7 @@ def test_every_figure_is_drawn_where_no_regret_was_paid_and_nobody_has_intervals
         "widths": np.zeros((2, 0)),
     }
     panel = Panel("w", [series("mine", **nothing)])
-    done = figures.render(Drawing("n", kind, [panel], styles_of([["mine"]])))
+    done = figures.render(Drawing("n", kind, [panel], styles_of(["mine"])))
     assert done.png
     words = {"growth": b"no regret above zero", "widths": b"no policy here has an interval"}
     assert words.get(kind, b"") in done.svg

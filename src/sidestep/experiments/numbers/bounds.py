@@ -72,9 +72,14 @@ def setting_of(world: WorldSummary, series: Series) -> Setting | None:
     return Setting(problem, value, float(delta), float(rho), str(rule), proved)
 
 
+def is_paired(world: WorldSummary) -> bool:
+    """Whether a world is one of a pair of instances of the lower bound."""
+    return world.spec.id.startswith(PAIR)
+
+
 def upper_rows(world: WorldSummary) -> list[Row]:
     """Every Protected LinUCB of a world beside the regret bound and the rounds of CORE-SET."""
-    if world.spec.id.startswith(PAIR):
+    if is_paired(world):
         return []
     rounds = {row["label"]: row["core_set_rounds"] for row in world.rows["policies"]}
     settings = [(series, setting_of(world, series)) for series in world.series]
@@ -99,14 +104,26 @@ def _upper_row(world: WorldSummary, series: Series, know: Setting, rounds: float
 
 
 def laws(world: WorldSummary) -> tuple[Line, ...]:
-    """The regret bound over the rounds, to draw beside what was measured on the ball."""
+    """The bounds over the rounds, to draw beside what was measured on the ball.
+
+    The form of the main text is left to the table: it is meant for R = 1, and would flatten the rest.
+    """
     known = [know for series in world.series if (know := setting_of(world, series))]
     if not known or not world.facts.on_ball:
         return ()
-    x = np.geomspace(1, world.horizon, 40)
-    most = Line("2MT: nobody can lose more", x, 2 * known[0].problem.norm_bound * x)
-    bounds = [Line(f"upper bound, {form}", x, known[0].regret(x, form)) for form in FORMS]
+    problem, x = known[0].problem, np.geomspace(1, world.horizon, 40)
+    most = Line("2MT: nobody can lose more", x, 2 * problem.norm_bound * x)
+    bounds = [Line(f"upper bound, {form}", x, known[0].regret(x, form)) for form in FORMS[1:]]
+    if sampling_is_bounded(problem):
+        drawn = theory.thompson_bound(problem, x)
+        bounds.append(Line("upper bound, posterior sampling (ours)", x, drawn))
     return (*bounds, most)
+
+
+def sampling_is_bounded(problem: Problem) -> bool:
+    """Whether the bound for posterior sampling is about such a problem."""
+    s = problem.n_protected
+    return problem.subspace_dim == s <= problem.dim - 2 and problem.noise_scale is not None
 
 
 class Pairs:
@@ -179,7 +196,7 @@ def pairs_of(worlds: Sequence[WorldSummary]) -> list[Pairs]:
     """The lower-bound worlds that differ in horizon and instance alone."""
     groups: dict[str, list[WorldSummary]] = {}
     for world in worlds:
-        if world.spec.id.startswith(PAIR):
+        if is_paired(world):
             knobs = {k: v for k, v in world.spec.knobs.items() if k not in ("horizon", "which")}
             key = str([world.experiment, world.spec.group, sorted(knobs.items())])
             groups.setdefault(key, []).append(world)

@@ -2,7 +2,8 @@
 
 The vectors are hidden, but all policies of one run meet the same world: what they measured, pooled,
 gives every vector by least squares, and with it the effect of every play on every outcome. An effect
-along directions in which nobody measured that outcome stays unknown.
+along directions in which nobody measured that outcome stays unknown. Where outcomes have levels, they are
+fitted as well and taken off; where the aim has tolerances, the reward is what an action is worth by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.aims import within
 from sidestep.core.arrays import FloatArray
 from sidestep.core.coreset import best_subset
 from sidestep.core.problem import Problem
@@ -39,26 +41,35 @@ class Fit(NamedTuple):
 def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[TraceFacts, list[Row]]:
     """What the runs of all policies on one world tell, and the effects of every policy."""
     everything = [run for group in runs.values() for run in group]
-    problem = next(filter(None, (run.problem for run in everything)), None)
+    problem = _told([run.problem for run in everything])
     on_ball = all((run.column("arm") == -1).all() for run in everything)
     fits = {
-        number: fit([run for run in everything if run.job.run == number])
+        number: fit(
+            [run for run in everything if run.job.run == number],
+            levels=problem is not None and problem.intercept,
+        )
         for number in {run.job.run for run in everything}
     }
-    size = problem.subspace_dim if problem else None
+    size = problem.subspace_dim if problem and problem.limits is None else None
     values = [_eigenvalue(vectors, size) for vectors in fits.values()]
     rows, errors = [], []
     for policy, group in runs.items():
-        found = [effects_of(run, fits[run.job.run], size) for run in group]
+        found = [effects_of(run, fits[run.job.run], problem) for run in group]
         rows += _rows(policy, np.array([effect for effect, _ in found]))
         errors += [error for _, error in found]
     error = float(np.sqrt(np.mean(np.square(errors))))
     return TraceFacts(problem, on_ball, float(np.median(values)), error), rows
 
 
-def fit(runs: Sequence[Run]) -> Fit:
-    """Every vector from all measurements of it, by whichever policy."""
-    actions = np.concatenate([run.actions for run in runs])
+def _told(problems: Sequence[Problem | None]) -> Problem | None:
+    """The problem of a world: of what its players were told, one with its tolerances if it has some."""
+    known = [problem for problem in problems if problem]
+    return next((p for p in known if p.limits is not None), known[0] if known else None)
+
+
+def fit(runs: Sequence[Run], *, levels: bool = False) -> Fit:
+    """Every vector from all measurements of it, by whichever policy; its level the last coordinate."""
+    actions = _beside(np.concatenate([run.actions for run in runs]), 1.0 if levels else None)
     index = np.concatenate([run.column("index") for run in runs])
     feedback = np.concatenate([run.column("feedback") for run in runs])
     parts = [
@@ -78,17 +89,32 @@ def _least_squares(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray
     return theta, axes @ axes.T, inverse * (misfit @ misfit / max(len(y) - len(values), 1))
 
 
-def effects_of(run: Run, vectors: Fit, size: int | None) -> tuple[FloatArray, float]:
+def _beside(actions: FloatArray, last: float | None) -> FloatArray:
+    """Actions with a coordinate for the level: 1 as they are measured, 0 for their effect."""
+    if last is None:
+        return actions
+    return np.column_stack([actions, np.full(len(actions), last)])
+
+
+def effects_of(run: Run, vectors: Fit, problem: Problem | None) -> tuple[FloatArray, float]:
     """Mean and mean size of reward and effects over the last plays, (2, L+2), and their error."""
     actions = run.actions[run.column("round") > (1 - LAST) * run.job.horizon]
+    actions = _beside(actions, 0.0 if problem and problem.intercept else None)
     known = [_reaches(span, actions) for span in vectors.span]
     effects = actions @ vectors.theta.T
     effects[:, ~np.array(known)] = NAN
-    reward = actions @ _left_over(vectors.theta, size) if all(known) else np.full(len(actions), NAN)
+    reward = _rewards(actions, vectors.theta, problem) if all(known) else np.full(len(actions), NAN)
     both = np.column_stack([reward, effects])
     middle = actions.mean(axis=0)
     error = np.sqrt(np.mean([middle @ spread @ middle for spread in vectors.spread]))
     return np.array([both.mean(axis=0), np.abs(both).mean(axis=0)]), float(error)
+
+
+def _rewards(actions: FloatArray, theta: FloatArray, problem: Problem | None) -> FloatArray:
+    """What actions are worth under the fitted vectors, by the aim of the world; (n,)."""
+    if problem and problem.limits is not None:
+        return within(theta[None], actions, problem.limits)[0]
+    return np.asarray(actions @ _left_over(theta, problem.subspace_dim if problem else None))
 
 
 def _reaches(span: FloatArray, actions: FloatArray) -> bool:

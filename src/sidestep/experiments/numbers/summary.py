@@ -23,6 +23,7 @@ from scipy.special import stdtrit
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
 from sidestep.experiments.numbers.effects import TraceFacts, measure
+from sidestep.experiments.numbers.tolerances import Kept, kept_of, kept_row
 from sidestep.experiments.numbers.traces import (
     NAN,
     Row,
@@ -36,7 +37,7 @@ from sidestep.experiments.results import read_specs
 from sidestep.experiments.spec import Job, PolicySpec, Spec, WorldSpec, jobs_of
 from sidestep.policies.base import PHASES
 
-POINTS = 200  # of a curve at most
+POINTS = 120  # of a curve at most
 BINS = 40  # of the widths over time
 NEAR = 1.5  # times the lowest mean regret of a world: a policy that stays within does well there
 STUCK = 0.1  # a share of linear runs that is worth a mark
@@ -59,8 +60,8 @@ class Series(NamedTuple):
     entry: str  # id in the spec, before the grid is laid out; decides the style
     policy: str  # its name in the catalog
     knobs: dict[str, Any]  # all of them, as far as the traces say
-    label: str
-    legend: str  # label and knobs
+    label: str  # with the point of its grid
+    name: str  # the same on every world, for figures
     rounds: FloatArray  # (n,)
     mean: FloatArray  # of cumulative regret; (n,)
     sd: FloatArray  # (n,)
@@ -70,6 +71,7 @@ class Series(NamedTuple):
     phases: dict[str, float]  # mean regret of every phase
     counts: FloatArray  # mean number of queries of every vector; (L+1,)
     widths: FloatArray  # (2, m): round, mean width
+    kept: Kept | None = None  # how tolerances were kept, where the world has some
 
 
 class WorldSummary(NamedTuple):
@@ -188,17 +190,15 @@ def _series(
     mean = regret.mean(axis=0)
     sd = regret.std(axis=0, ddof=1) if len(runs) > 1 else np.full(mean.shape, NAN)
     n = len(rounds)
-    even, early = np.linspace(0, n - 1, POINTS - 50), np.geomspace(1, n, 50) - 1
+    even, early = np.linspace(0, n - 1, POINTS - 40), np.geomspace(1, n, 40) - 1
     keep = np.unique(np.concatenate([even, early]).astype(int))
     label = point.label or point.id
-    hidden = {*base.grid, "preset"} if base.label else {*base.grid}
-    knobs = ", ".join(f"{k}={v}" for k, v in point.knobs.items() if k not in hidden)
     return Series(
         entry=base.id,
         policy=base.policy,
         knobs=runs[0].notes.get("knobs", {}),
         label=label,
-        legend=f"{label} [{knobs}]" if knobs else label,
+        name=(base.label or base.id) + (", tuned" if base.grid else ""),
         rounds=rounds[keep],
         mean=mean[keep],
         sd=sd[keep],
@@ -208,6 +208,7 @@ def _series(
         phases={name: _mean(facts, f"regret {name}") for name in PHASES},
         counts=np.mean([run.notes["counts"] for run in runs], axis=0),
         widths=_widths(runs),
+        kept=kept_of(runs),
     )
 
 
@@ -242,7 +243,7 @@ def _policy_row(
         "core_set_open": _mean(facts, "core_set_open"),
         "seconds": seconds,
         "rounds_per_second": float(series.rounds[-1]) / max(seconds, 1e-9),
-    }
+    } | kept_row(series.kept)
 
 
 def _compare(rows: Sequence[Row]) -> None:

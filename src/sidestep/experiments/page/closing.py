@@ -1,36 +1,21 @@
-"""How the report ends: beside the bounds, what is promised, how to repeat it."""
+"""How the report ends: what is promised, and how to repeat it."""
 
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
 
-from sidestep.experiments.numbers.bounds import FORMS, Pairs, upper_rows
-from sidestep.experiments.numbers.summary import Summary, WorldSummary
-from sidestep.experiments.numbers.traces import Row
-from sidestep.experiments.page.page import (
-    details,
-    items,
-    number,
-    picture,
-    section,
-    slope,
-    table,
-    text,
-)
+from sidestep.experiments.numbers.summary import Summary
+from sidestep.experiments.page.page import details, items, section, text
 from sidestep.experiments.spec import Spec, parse_spec, shipped_specs
 
 NEWLINE = "\n"
-UPPER = (
-    "Upper bounds are proved for Protected LinUCB on the unit ball only, with probability 1 - δ, the "
-    "main one for M = R = rho = 1; elsewhere, and over arms, they stand for scale. λ_min is estimated "
-    "from the traces, median over runs. A bound above 2MT says nothing: nobody can lose more."
-)
-
 PROMISES = (
     "Regret is pseudo-regret: what the best action of the round would have earned, knowing the "
     "vectors, less what the action played earns, both by the reward ⟨a, θ⊥⟩. The reward is never "
     "observed; below zero is possible only where a basis vector off the menu beats the menu.",
+    "Where a world has tolerances, regret is by that aim: the effect on the target less a penalty for "
+    "every protected effect beyond its tolerance. Rounds beyond one are counted by the hidden vectors; "
+    "no player here promises to keep a tolerance in every round.",
     "Protection is in the reward and nowhere else. On the unit ball the best action is orthogonal to "
     "every protected vector. Over finitely many arms it need not be: the best arm by this reward may "
     "move a protected outcome, even more than an unprotected choice does. Nothing here bounds a "
@@ -51,63 +36,10 @@ PROMISES = (
 )
 
 
-def theory(
-    worlds: Sequence[WorldSummary], pairs: Sequence[Pairs], pictures: Mapping[str, bytes]
-) -> str:
-    """Measured regret beside each bound."""
-    lines = [_bound_line(world, row) for world in worlds for row in upper_rows(world)]
-    drawn = "".join(
-        picture(png, f"Measured regret and the upper bounds ({name.removeprefix('bound-')}).")
-        for name, png in pictures.items()
-        if name.startswith("bound-")
-    )
-    parts = [f"<p>{UPPER}</p>\n" if lines else "", table(lines)]
-    parts.append(f'<div class="figures">{drawn}</div>\n' if drawn else "")
-    parts += [_pair(pair, pictures[f"pairs-{k}"]) for k, pair in enumerate(pairs)]
-    nothing = "<p>No bound fits what was played.</p>\n" if not lines and not pairs else ""
-    return section(2, "theory", "Beside the bounds", nothing, *parts)
-
-
-def _bound_line(world: WorldSummary, row: Row) -> Row:
-    return {
-        "world": f"{world.experiment}: {world.spec.title or world.spec.id}",
-        "policy": row["policy"],
-        "proved here": "yes" if row["proved"] else "no",
-        "λ_min": row["lambda_min"],
-        "mean regret": row["mean"],
-        "largest": row["largest"],
-        **{f"bound, {form}": row[form] for form in FORMS},
-        "CORE-SET rounds": row["core_set_rounds"],
-        "at most": row["core_set_bound"],
-    }
-
-
-def _pair(pair: Pairs, png: bytes) -> str:
-    lines: dict[str, Row] = {}
-    for row in pair.rows():
-        line = lines.setdefault(row["policy"], {"policy": row["policy"]})
-        line[f"T={row['horizon']}"] = row["larger"]
-    for series in pair.series():
-        lines[series.label]["exponent"] = slope(series.slope)
-    bounds = {row["horizon"]: row for row in pair.rows()}
-    for form in ("printed", "corrected"):
-        line = {f"T={horizon}": row.get(form) for horizon, row in bounds.items()}
-        lines[form] = {"policy": f"lower bound, {form}", **line, "exponent": "0.75"}
-    caption = (
-        f"The larger mean regret of the pair of instances, R={number(pair.noise)}, and what no "
-        "policy can stay below on both. The corrected bound is for alpha = √R T^(-1/4) ≤ 1/4, "
-        "and 0 elsewhere."
-    )
-    words = (
-        "The larger of the two regrets against the horizon; exponents are fitted over all horizons."
-    )
-    drawn = f'<div class="figures">{picture(png, words)}</div>\n'
-    return section(3, "", "The lower bound", drawn, table(list(lines.values()), caption))
-
-
 def promises() -> str:
     """What a reader may conclude from all this, and what not."""
-    return section(2, "promises", "What is and is not promised", items([text(p) for p in PROMISES]))
+    lines = items([text(p) for p in PROMISES])
+    return section(2, "promises", "What is and is not promised", lines)
 
 
 def repeat(summary: Summary) -> str:
@@ -132,8 +64,8 @@ def repeat(summary: Summary) -> str:
     specs = [
         details(f"Settings of {name}", f"<pre>{text(knobs)}</pre>\n") for name, knobs in settings
     ]
-    title = "Machine, versions, seeds; how to repeat"
-    return section(2, "repeat", title, items(lines), shell, *specs)
+    folded = details("Machine, versions, seeds, files", items(lines))
+    return section(2, "repeat", "How to repeat it", shell, folded, *specs)
 
 
 def _command(spec: Spec) -> str:

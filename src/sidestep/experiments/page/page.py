@@ -37,6 +37,13 @@ def number(value: Any) -> str:
     return str(value)
 
 
+def brief(value: float | None) -> str:
+    """A number to three digits, for sentences."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
 def interval(low: float | None, high: float | None) -> str:
     """From here to there."""
     known = low is not None and high is not None and not math.isnan(low)
@@ -60,14 +67,12 @@ def table(rows: Cells, caption: str = "") -> str:
     if not rows:
         return ""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    wordy = {name for name in names if any(isinstance(row.get(name), str) for row in rows)}
+    wordy = {name for name in names if name == names[0] or _is_prose(rows, name)}
     head = "".join(_cell("th", name, name in wordy, ' scope="col"') for name in names)
     body = "".join(
         "<tr>"
         + _cell("th", number(row.get(names[0])), wordy=True, more=' scope="row"')
-        + "".join(
-            _cell("td", number(row.get(n)), n in wordy and _is_prose(rows, n)) for n in names[1:]
-        )
+        + "".join(_cell("td", number(row.get(n)), n in wordy) for n in names[1:])
         + "</tr>\n"
         for row in rows
     )
@@ -88,13 +93,28 @@ def _cell(kind: str, words: str, wordy: bool, more: str = "") -> str:  # noqa: F
     return f"<{kind}{left}{more}>{text(words)}</{kind}>"
 
 
-def picture(png: bytes, words: str, *, wide: bool = False) -> str:
-    """A picture that is part of the page, on white in any light."""
-    data = base64.b64encode(png).decode()
+def picture(svg: bytes, words: str, *, wide: bool = False, caption: str | None = None) -> str:
+    """A picture that is part of the page, on white in any light; `words` stand for it, and below it."""
+    data = base64.b64encode(svg).decode()
     kind = ' class="wide"' if wide else ""
-    image = f'<img src="data:image/png;base64,{data}" alt="{text(words)}" loading="lazy">'
-    words = f"<figcaption>{text(words)}</figcaption>"
-    return f'<figure{kind}><div class="sheet">{image}</div>{words}</figure>\n'
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{text(words)}" loading="lazy">'
+    below = words if caption is None else caption
+    said = f"<figcaption>{text(below)}</figcaption>" if below else ""
+    return f'<figure{kind}><div class="sheet">{image}</div>{said}</figure>\n'
+
+
+def pictures_row(drawn: Sequence[str]) -> str:
+    """Pictures beside each other, as many as fit."""
+    return f'<div class="figures">{"".join(drawn)}</div>\n' if drawn else ""
+
+
+def paragraphs(parts: Mapping[str, Sequence[str]]) -> str:
+    """Sentences under a word each: what the paper says, what was found."""
+    return "".join(
+        f'<p class="told"><b>{text(name)}.</b> {text(" ".join(lines))}</p>\n'
+        for name, lines in parts.items()
+        if lines
+    )
 
 
 def section(level: int, anchor: str, title: str, *parts: str) -> str:

@@ -1,5 +1,6 @@
 """What the report says: numbers of a summary as tables and sentences."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import polars
 from sidestep.experiments.numbers.summary import Summary, WorldSummary
 from sidestep.experiments.numbers.traces import Row
 from sidestep.experiments.page.page import (
+    brief,
     details,
     interval,
     items,
@@ -18,23 +20,27 @@ from sidestep.experiments.page.page import (
     table,
     text,
 )
+from sidestep.experiments.pictures.sheets import Rendered
 from sidestep.experiments.spec import Spec
 
 CAPTIONS = {
-    "regret": "Cumulative pseudo-regret: mean over the runs, and mean ± 1 sd as a band.",
+    "regret": "Cumulative regret: mean over the runs, and one standard deviation as a band.",
     "growth": "The means on logarithmic axes. Exponent: slope over the last half, drawn broad.",
     "phases": "Where regret was paid: while looking for the core set, exploring, playing.",
     "finals": "Final regret of every run: quartiles, median, ends.",
+    "tolerances": "Share of rounds that moved a protected outcome beyond its tolerance; diamonds: share "
+    "of runs that recommend such an action after the last round.",
     "queries": "Which vector was measured how often; 0 is the target.",
     "widths": "Half-width of the interval for the measured effect before it was measured.",
 }
 
-ACROSS = "Final regret, mean ± sd, and the share of runs that turned linear, by world."
-
-
-def title_of(group: str, worlds: Sequence[WorldSummary]) -> str:
-    """What a group of worlds is called."""
-    return (worlds[0].spec.title or group) if len(worlds) == 1 else group
+KEPT = (
+    "Within tolerances, by world: share of rounds beyond one; share of runs whose last recommendation "
+    "is truly within all; in brackets, share of runs that say so, and how many of those are right."
+)
+ACROSS = (
+    "Final regret, mean ± sd, by world; in brackets the share of runs that turned linear, if any."
+)
 
 
 def has_failure(worlds: Sequence[WorldSummary]) -> bool:
@@ -42,34 +48,14 @@ def has_failure(worlds: Sequence[WorldSummary]) -> bool:
     return any(world.spec.world == "failure" for world in worlds)
 
 
-def failure_figure(worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]) -> str:
-    """The picture of the failure example, where it was played."""
-    if not has_failure(worlds):
-        return ""
+def failure_figure(pictures: Mapping[str, Rendered]) -> str:
+    """The picture of the failure example."""
     words = (
         "The instance: playing a_1 = u(45°) never shortens the confidence set of the protected vector "
         "along u(-45°), so the optimist may go on hoping for the vector drawn in orange. Protecting "
         "that one, both arms are worth cos²(π/8); in truth a_2 is the better one by 0.21 a round."
     )
-    return f'<div class="figures">{picture(pictures["failure"], words)}</div>\n'
-
-
-def glance(summary: Summary) -> list[Row]:
-    """One row a world: who ended lowest, and where the reference stands."""
-    rows = []
-    for world in summary.worlds:
-        there = _shown(summary, world).sort("mean")
-        reference = _spec(summary, world).reference
-        rank = there["entry"].to_list().index(reference) if reference in there["entry"] else None
-        best = there.row(0, named=True)
-        row: Row = {"world": f"{world.experiment}: {world.spec.title or world.spec.id}"}
-        row |= {"lowest mean regret": best["label"], "mean": best["mean"], "sd": best["sd"]}
-        if rank is not None:
-            own = there.row(rank, named=True)
-            row |= {"reference": own["label"], "its mean": own["mean"], "its sd": own["sd"]}
-            row["its rank"] = f"{rank + 1} of {there.height}"
-        rows.append(row | {"T": world.horizon})
-    return rows
+    return picture(pictures["failure"].svg, words)
 
 
 def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
@@ -78,10 +64,28 @@ def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
     lines: dict[str, Row] = {entry: {"policy": label} for entry, label in labels.items()}
     for world in worlds:
         for row in _shown(summary, world).to_dicts():
-            stuck = f", {share(row['share_linear'])} linear" if row["share_linear"] else ""
-            cell = f"{number(row['mean'])} ± {number(row['sd'])}{stuck}"
+            stuck = f" ({share(row['share_linear'])})" if row["share_linear"] else ""
+            cell = f"{brief(row['mean'])} ± {brief(row['sd'])}{stuck}"
             lines[row["entry"]][world.spec.title or world.spec.id] = cell
     return [line for line in lines.values() if len(line) > 1]
+
+
+def keeping(worlds: Sequence[WorldSummary]) -> str:
+    """How every policy kept the tolerances: one row a policy, one column a world; nothing without."""
+    lines: dict[str, Row] = {}
+    for world in worlds:
+        for series in world.series:
+            if series.kept:
+                line = lines.setdefault(series.entry, {"policy": series.label.partition(" (")[0]})
+                line[world.spec.title or world.spec.id] = _kept_words(*series.kept)
+    return table(list(lines.values()), KEPT)
+
+
+def _kept_words(beyond: float, within: float, said: float, true: float) -> str:
+    right = "" if math.isnan(true) else f", right {share(true)}"
+    says = "" if math.isnan(said) else f" (says so {share(said)}{right})"
+    ends = "" if math.isnan(within) else f"; ends within {share(within)}{says}"
+    return f"{share(beyond)} beyond{ends}"
 
 
 def _shown(summary: Summary, world: WorldSummary, which: str = "shown") -> polars.DataFrame:
@@ -108,23 +112,21 @@ def policies(spec: Spec) -> list[Row]:
     ]
 
 
-def group(
-    spec: Spec, summary: Summary, worlds: Sequence[WorldSummary], pictures: Mapping[str, bytes]
-) -> str:
-    """Settings, figures, and for every world its sentences and tables."""
-    wide = len(worlds) > 1
-    drawn = "".join(picture(png, CAPTIONS[kind], wide=wide) for kind, png in pictures.items())
-    parts = [
-        table([_settings(spec, world) for world in worlds]),
-        f'<div class="figures">{drawn}</div>\n',
-    ]
-    for world in worlds:
-        inner = items(in_words(summary, world)) + main_table(summary, world)
-        inner += grid_tables(summary, world) + _effects(world) + _queries(summary, world)
-        parts.append(
-            details(world.spec.title or world.spec.id, inner) if len(worlds) > 4 else inner
-        )
-    return "".join(parts)
+def numbers(summary: Summary, worlds: Sequence[WorldSummary]) -> str:
+    """Sentences and tables of every world, folded away."""
+    return details("Every number, world by world", "".join(_numbers(summary, w) for w in worlds))
+
+
+def _numbers(summary: Summary, world: WorldSummary) -> str:
+    inner = items(in_words(summary, world)) + main_table(summary, world)
+    inner += grid_tables(summary, world) + _effects(world) + _queries(world)
+    return details(world.spec.title or world.spec.id, inner)
+
+
+def settings(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
+    """Worlds, policies and all knobs, folded away."""
+    rows = [_settings(spec, world) for world in worlds]
+    return details("Settings: worlds, players, knobs", table(rows) + table(policies(spec)))
 
 
 def _settings(spec: Spec, world: WorldSummary) -> Row:
@@ -136,7 +138,10 @@ def _settings(spec: Spec, world: WorldSummary) -> Row:
     if problem:
         row |= {"d": problem.dim, "L": problem.n_protected, "s": problem.subspace_dim}
         row |= {"R": _plain(problem.noise_scale), "M": problem.norm_bound}
-    row["actions"] = "unit ball" if world.facts.on_ball else "arms"
+        if problem.limits is not None:
+            row |= {"tolerance": str(problem.tolerance), "penalty": str(problem.limits.penalty)}
+    solid = "a solid" if problem and problem.limits is not None else "unit ball"
+    row["actions"] = solid if world.facts.on_ball else "arms"
     return row | {"made by": ": ".join(filter(None, [world.spec.world, _knobs(world.spec.knobs)]))}
 
 
@@ -240,13 +245,11 @@ def _effects(world: WorldSummary) -> str:
     return table(lines, caption)
 
 
-def _queries(summary: Summary, world: WorldSummary) -> str:
+def _queries(world: WorldSummary) -> str:
     counts: dict[str, Row] = {}
     names = {row["policy"]: row["label"] for row in world.rows["policies"] if row["shown"]}
     for row in world.rows["queries"]:
         if row["policy"] in names:
             line = counts.setdefault(row["policy"], {"policy": names[row["policy"]]})
             line[f"vector {row['vector']}"] = row["mean"]
-    return details(
-        "Queries per vector", table(list(counts.values()), "Mean number of queries a run.")
-    )
+    return table(list(counts.values()), "Mean number of queries a run, by vector; 0 is the target.")

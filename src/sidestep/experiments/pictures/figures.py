@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,6 +18,7 @@ from sidestep.experiments.pictures.sheets import (
     Drawing,
     Panel,
     Rendered,
+    bare_svg_of,
     bars_sheet,
     dots_sheet,
     law_look_of,
@@ -39,16 +41,21 @@ FILLS = {  # apart in grey as well
 RARE = ("held", "cautious")  # named only where they were paid for
 
 
+BARE = ("regret", "panel")  # several of them, or few words: a page has one legend for all
+
+
 def render(drawing: Drawing) -> Rendered:
     """Draw, and write as PNG (few colours, small) and SVG (text stays text)."""
     with mpl.rc_context(SETTINGS):
         figure = KINDS[drawing.kind](drawing)
-        return Rendered(drawing.name, png_of(figure), svg_of(figure))
+        png, svg = png_of(figure), svg_of(figure)
+        bare = bare_svg_of(figure) if drawing.kind in BARE else svg
+        return Rendered(drawing.name, png, svg, bare)
 
 
 def regret(drawing: Drawing) -> Figure:
     """Cumulative pseudo-regret: mean over the runs, and mean +- 1 sd as a band."""
-    figure, axes = lines_sheet(drawing, _with_knobs, "cumulative pseudo-regret")
+    figure, axes = lines_sheet(drawing, lambda _, name: name, "cumulative pseudo-regret")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         for series in panel.series:
             style, (low, high) = drawing.styles[series.entry], band(series)
@@ -56,26 +63,30 @@ def regret(drawing: Drawing) -> Figure:
                 series.rounds, series.mean, markevery=len(series.rounds) // 7 or 1, **look_of(style)
             )
             axis.fill_between(series.rounds, low, high, color=style.colour, alpha=0.13, linewidth=0)
-        axis.set_xlim(0, None)
+        axis.set_xlim(0, max(float(series.rounds[-1]) for series in panel.series))
         _frame(axis, panel)
     return figure
 
 
 def band(series: Series) -> tuple[FloatArray, FloatArray]:
-    """Mean - 1 sd and mean + 1 sd of cumulative regret; (n,) each."""
+    """Mean - 1 sd, but not below zero unless the mean is, and mean + 1 sd; (n,) each."""
     sd = np.nan_to_num(series.sd)
-    return series.mean - sd, series.mean + sd
+    return np.maximum(series.mean - sd, np.minimum(series.mean, 0.0)), series.mean + sd
 
 
 def _frame(axis: Axes, panel: Panel) -> None:
     """Let one policy leave the frame where it would flatten all others, and say so."""
     tops = sorted(
-        (float(band(series)[1].max()), series.label, series.mean[-1]) for series in panel.series
+        (float(band(series)[1].max()), series.name, series.mean[-1]) for series in panel.series
     )
+    low = min(float(band(series)[0].min()) for series in panel.series)
+    top = tops[-1][0]
     if len(tops) > 1 and tops[-1][0] > 2.5 * tops[-2][0] > 0:
-        axis.set_ylim(-0.04 * tops[-2][0], 1.12 * tops[-2][0])
+        top = 1.08 * tops[-2][0]
         words = f"out of frame: {tops[-1][1]}, ends at {tops[-1][2]:.4g}"
         axis.text(0.98, 0.985, words, transform=axis.transAxes, ha="right", va="top", fontsize=7)
+    if top > 0:
+        axis.set_ylim(1.05 * min(low, 0.0), 1.04 * top)
 
 
 def growth(drawing: Drawing) -> Figure:
@@ -96,10 +107,6 @@ def growth(drawing: Drawing) -> Figure:
             axis.plot(law.x, law.y, **law_look_of(k))
         log_axes(axis, "no regret above zero")
     return figure
-
-
-def _with_knobs(series: Series, name: str) -> str:
-    return series.legend if name == series.label else name
 
 
 def _exponents(series: Series, name: str, panels: Sequence[Panel]) -> str:
@@ -156,6 +163,24 @@ def queries(drawing: Drawing) -> Figure:
     return figure
 
 
+def tolerances(drawing: Drawing) -> Figure:
+    """Share of rounds beyond a tolerance, and of runs that recommend something beyond one."""
+    figure, axes = bars_sheet(drawing, "share beyond a tolerance: rounds, last recommendation")
+    for axis, panel in zip(axes, drawing.panels, strict=True):
+        for row, series in enumerate(panel.series):
+            colour = drawing.styles[series.entry].colour
+            if series.kept:
+                axis.barh(row, series.kept.beyond, height=0.6, color=colour, alpha=0.5)
+                axis.plot(1 - series.kept.within, row, "D", color=colour, markeredgecolor="black")
+        axis.set_xlim(-0.02, 1)
+    diamond: Any = {"color": GREY, "markeredgecolor": "black", "linestyle": "none"}
+    axes[0].barh(0, 0, color=GREY, alpha=0.5, label="of the rounds")
+    axes[0].plot([], [], marker="D", label="of the last recommendations", **diamond)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
 def finals(drawing: Drawing) -> Figure:
     """Final regret of every run: box of the quartiles, line at the median, whiskers to the ends."""
     figure, axes = bars_sheet(drawing, "final cumulative pseudo-regret")
@@ -181,7 +206,7 @@ def relative(drawing: Drawing) -> Figure:
     axis.axvspan(1.0, NEAR, color="#eeeeee", zorder=0)
     for row, panel in enumerate(drawing.panels):
         means = [float(series.final.mean()) for series in panel.series]
-        shifts = np.linspace(-0.3, 0.3, len(means))
+        shifts = np.linspace(-0.18, 0.18, len(means))
         for series, mean, shift in zip(panel.series, means, shifts, strict=True):
             look = look_of(drawing.styles[series.entry]) | {"linestyle": "none"}
             hollow = {"markerfacecolor": "white"} if series.linear > STUCK else {}
@@ -229,6 +254,7 @@ KINDS: dict[str, Callable[[Drawing], Figure]] = {
     "queries": queries,
     "widths": widths,
     "finals": finals,
+    "tolerances": tolerances,
     "pairs": growth,
     "panel": relative,
     "failure": lambda _: failure_picture(),

@@ -1,7 +1,7 @@
 """What all figures share: how a policy looks, sheets of panels with a legend below, PNG and SVG.
 
-A policy looks the same in every figure, and is told apart by line and marker as well as by colour
-(Okabe and Ito's, safe for the colour-blind), so that grey paper does.
+A policy looks the same in every figure of every report, and is told apart by line and marker as well as
+by colour (Okabe and Ito's come first, safe for the colour-blind), so that grey paper does.
 """
 
 import io
@@ -16,23 +16,30 @@ from matplotlib.axis import XAxis, YAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.transforms import Bbox
 from PIL import Image
 
 from sidestep.experiments.numbers.bounds import Line
 from sidestep.experiments.numbers.summary import Series
 
 COLOURS = (
-    "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7",
-    "#E69F00", "#56B4E9", "#777777", "#882255", "#999933",
+    "#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777", "#882255",
+    "#999933", "#332288", "#44AA99", "#AA4499", "#7A4A1E", "#DDAA99", "#66AA00", "#AA0000", "#9999DD",
 )  # fmt: skip
-LINES: tuple[Any, ...] = (
-    "-",
-    "--",
-    "-.",
-    (0, (1, 1)),
-    (0, (6, 1)),
-    (0, (3, 1, 1, 1, 1, 1)),
-    (0, (4, 3)),
+PLAYERS = (  # who has which colour, line and marker in every report; others take what is free
+    "directed-thompson", "protected-linucb", "epsilon-greedy", "certified", "round-robin", "oful",
+    "round-robin-2", "uniform", "protected-thompson", "protected-linucb-rho1", "explore-then-commit",
+    "as-printed", "ellipsoid", "first-order", "adaptive", "all-constraints", "directed-resolution",
+    "directed-untold",
+)  # fmt: skip
+DASHES: tuple[tuple[float, ...], ...] = (
+    (),
+    (6, 2),
+    (6, 2, 1, 2),
+    (1, 1),
+    (6, 1),
+    (3, 1, 1, 1, 1, 1),
+    (4, 3),
 )
 MARKERS = "osD^vP*Xh<>dp8"
 GREY = "#555555"
@@ -49,7 +56,7 @@ class Style(NamedTuple):
     """How a policy is drawn."""
 
     colour: str
-    line: Any
+    dashes: tuple[float, ...]  # on, off, ...; none for a solid line
     marker: str
 
 
@@ -71,23 +78,27 @@ class Drawing(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """A picture as the bytes of two files."""
+    """A picture as the bytes of files."""
 
     name: str
     png: bytes
     svg: bytes
+    bare: bytes  # the SVG without its legend, where a page has one for several pictures
 
 
-def styles_of(groups: Sequence[Sequence[str]]) -> dict[str, Style]:
-    """A style for every policy; those of one group (an experiment) share no colour if they can."""
-    chosen: dict[str, int] = {}
-    for entry in dict.fromkeys(entry for group in groups for entry in group):
-        rivals = [chosen.get(other) for group in groups if entry in group for other in group]
-        chosen[entry] = min(range(len(COLOURS)), key=rivals.count)
-    return {
-        entry: Style(COLOURS[colour], LINES[colour % len(LINES)], MARKERS[k % len(MARKERS)])
-        for k, (entry, colour) in enumerate(chosen.items())
-    }
+def styles_of(entries: Sequence[str]) -> dict[str, Style]:
+    """A style for every policy, its own in every report; colours repeat only where they run out."""
+    taken = {entry: PLAYERS.index(entry) for entry in entries if entry in PLAYERS}
+    free = [slot for slot in range(len(COLOURS)) if slot not in taken.values()]
+    strangers = [entry for entry in dict.fromkeys(entries) if entry not in taken]
+    for k, entry in enumerate(strangers):
+        taken[entry] = free[k] if k < len(free) else len(COLOURS) + k - len(free)
+    return {entry: _style(taken[entry]) for entry in dict.fromkeys(entries)}
+
+
+def _style(slot: int) -> Style:
+    colour = COLOURS[slot % len(COLOURS)]
+    return Style(colour, DASHES[slot % len(DASHES)], MARKERS[slot % len(MARKERS)])
 
 
 def png_of(figure: Figure) -> bytes:
@@ -104,11 +115,21 @@ def png_of(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def svg_of(figure: Figure) -> bytes:
-    """The picture as lines and text; the same bytes every time."""
+def svg_of(figure: Figure, box: Bbox | None = None) -> bytes:
+    """The picture, or a box of it in inches, as lines and text; the same bytes every time."""
     file = io.BytesIO()
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches=box)
     return file.getvalue()
+
+
+def bare_svg_of(figure: Figure) -> bytes:
+    """The picture without the legend below it; it has been drawn, so everything has its place."""
+    top = 0.0
+    for legend in figure.legends:
+        top = max(top, legend.get_window_extent().y1 / figure.dpi)
+        legend.remove()
+    wide, tall = figure.get_size_inches()
+    return svg_of(figure, Bbox([[0, top], [wide, tall]]))
 
 
 def _sheet(count: int, height: float, below: float) -> tuple[Figure, list[Axes]]:
@@ -152,25 +173,24 @@ def _legend(figure: Figure, handles: Sequence[Any], texts: Sequence[str], **more
 
 
 def _names(panels: Sequence[Panel]) -> dict[str, tuple[Series, str]]:
-    """Every policy and its name; a grid may be tuned otherwise in another panel."""
+    """Every policy, as first drawn, and its name."""
     found: dict[str, tuple[Series, str]] = {}
     for series in (series for panel in panels for series in panel.series):
-        first, name = found.setdefault(series.entry, (series, series.label))
-        if series.label != first.label:
-            name = f"{first.label.partition(' (')[0]} (tuned in every panel)"
-        found[series.entry] = first, name
+        found.setdefault(series.entry, (series, series.name))
     return found
 
 
 def look_of(style: Style) -> dict[str, Any]:
     """A style as the keywords of a plotted line."""
-    look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    line = (0, style.dashes) if style.dashes else "-"
+    look: dict[str, Any] = {"color": style.colour, "linestyle": line, "marker": style.marker}
     return look | {"linewidth": 1.3, "markersize": 4, "markeredgewidth": 0.5}
 
 
 def law_look_of(k: int) -> dict[str, Any]:
     """Laws are grey, and have no markers: nobody measured them."""
-    return {"color": GREY, "linestyle": LINES[k % len(LINES)], "linewidth": 1.0}
+    dashes = DASHES[k % len(DASHES)]
+    return {"color": GREY, "linestyle": (0, dashes) if dashes else "-", "linewidth": 1.0}
 
 
 def bars_sheet(drawing: Drawing, label: str) -> tuple[Figure, list[Axes]]:
@@ -179,22 +199,24 @@ def bars_sheet(drawing: Drawing, label: str) -> tuple[Figure, list[Axes]]:
     figure, axes = _sheet(len(drawing.panels), 0.36 * longest + 0.1, 0.25)
     for axis, panel in zip(axes, drawing.panels, strict=True):
         axis.set_title(textwrap.fill(panel.title, 36))
-        _rows(axis, [textwrap.fill(series.label, 24) for series in panel.series], label)
+        _rows(axis, [textwrap.fill(series.name, 24) for series in panel.series], label)
     return figure, axes
 
 
 def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
-    """One pair of axes with a row for every world, and a legend below that names every policy."""
+    """One pair of axes with a row for every world, its name above it, and a legend below."""
     names = {entry: name for entry, (_, name) in _names(drawing.panels).items()}
     order = [entry for entry in drawing.styles if entry in names]
     rows = len(drawing.panels)
-    tall = 0.36 * rows + 0.18 * math.ceil(len(order) / 2) + 0.8
-    figure = Figure(figsize=(7.6, tall), layout="constrained")
+    tall = 0.38 * rows + 0.18 * math.ceil(len(order) / 2) + 0.8
+    figure = Figure(figsize=(5.4, tall), layout="constrained")
     axis = figure.subplots()
-    _rows(axis, [textwrap.fill(panel.title, 36) for panel in drawing.panels], label)
-    axis.hlines(
-        np.arange(1, rows) - 0.5, 0, 1, "#dddddd", lw=0.5, transform=axis.get_yaxis_transform()
-    )
+    _rows(axis, [""] * rows, label)
+    axis.set_ylim(rows - 0.6, -0.65)
+    for row, panel in enumerate(drawing.panels):
+        look = {"va": "center", "ha": "right", "fontsize": 7.5, "color": GREY}
+        axis.text(1.0, row - 0.42, panel.title, look, transform=axis.get_yaxis_transform())
+        axis.axhline(row - 0.62, color="#dddddd", linewidth=0.5)
     looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]
     handles = [axis.plot([], [], **look)[0] for look in looks]
     _legend(figure, handles, [names[entry] for entry in order], ncols=2)

@@ -3,19 +3,22 @@
 from typing import Any, NamedTuple
 
 from sidestep.service.pages import svg
-from sidestep.service.pages.views import EffectRow, capital, effect_rows
+from sidestep.service.pages.views import effect_rows
 from sidestep.studies.advice import Best, Contender
 from sidestep.studies.best_card import (
     contest_text,
     effect_text,
     enough_text,
+    limits_text,
+    settling_text,
+    standing_text,
     towards_text,
     unsettled_text,
 )
-from sidestep.studies.card import OPEN, WITHIN, Prose
+from sidestep.studies.card import WITHIN, Prose
 from sidestep.studies.markup import Markup
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import listed, percent, plain
+from sidestep.studies.words import percent, plain
 
 RIVALS = 4  # that are named
 
@@ -41,7 +44,8 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         "few": known and best.results < best.needed,
         "called": called(best),
         "headline": effect_text(plan.target, best.effects[plan.target.name]) if known else "",
-        "within": best.within,
+        "nothing": best.within is False,
+        "standing": standing_text(plan, best) if known else None,
         "clean": towards_text(plan.target, best.clean) if best.clean else "",
         "setting": [
             (factor.name, plain(best.action[factor.name]), factor.unit) for factor in plan.factors
@@ -62,6 +66,8 @@ def called(best: Best) -> str:
 def is_settled(best: Best) -> bool:
     """Whether one can stop: enough for the goal, and every protected outcome within limits."""
     verdicts = [effect.verdict for effect in best.effects.values() if effect.verdict is not None]
+    if best.within is False:
+        return False
     return bool(best.enough) and all(verdict == WITHIN for verdict in verdicts)
 
 
@@ -71,27 +77,17 @@ def points(plan: Plan, best: Best) -> list[Point]:
     if best.loss is not None:
         enough = enough_text(plan, best)
         found.append(Point("in" if best.enough else "open", *_said(enough)))
+    if (limits := limits_text(plan, best)) is not None:
+        found.append(Point("in" if best.within else "open", *_said(limits)))
     found += [
         Point("open", *_said(unsettled_text(plan, best, each)), each.outcome)
-        for each in best.unsettled[:1]
+        for each in best.unsettled
     ]
-    found += _verdicts(plan, best)
+    if best.settles is not None and not is_settled(best):
+        found.append(Point("plain", *_said(settling_text(plan, best.settles))))
     if best.probability is not None:
         found.append(_contest(plan, best))
     return found
-
-
-def _verdicts(plan: Plan, best: Best) -> list[Point]:
-    """What of the protected outcomes is not settled, where nothing else says so; or that all is."""
-    names = [name for name, effect in best.effects.items() if effect.verdict == OPEN]
-    if names and not best.unsettled:
-        text = f"{capital(listed(names))}: the interval is not yet on one side of the limits."
-        return [Point("open", "Not settled.", text, names[0])]
-    rows: list[EffectRow] = effect_rows(plan, best.effects, goal=False)
-    if rows and all(row.tone == "in" for row in rows):
-        held = listed([row.name for row in rows])
-        return [Point("in", f"Every {plan.words.outcome} within limits:", f"{held}.")]
-    return []
 
 
 def _contest(plan: Plan, best: Best) -> Point:

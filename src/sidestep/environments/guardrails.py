@@ -1,0 +1,160 @@
+"""Worlds with tolerances: how much every side effect may be, and what a unit beyond it costs.
+
+Regret is judged by that aim (core/aims.py), and so is the genie. `warfarin` and `diabetes` take a
+tolerance as well. Everything here is drawn from the seed; nothing was measured on anybody.
+"""
+
+from itertools import product
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core.actions import Arms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_integer, check_positive
+from sidestep.core.solids import Box
+from sidestep.core.tolerances import Tolerance
+from sidestep.environments.instance import Instance
+from sidestep.environments.synthetic import synthetic
+
+SHORTEST = 0.1  # length of an arm, at least; 1 at most
+DRUGS, DOSES = 4, (0.0, 0.5, 1.0)
+OUTCOMES = 3  # protected ones of doses
+FIT = 0.5  # an interaction of two drugs, against the effect of one
+
+# An ACTG-like trial: columns, and what is planted of (CD4 gain; CD8 change, off treatment, event).
+PATIENTS = 500
+TREATMENTS = ("zidovudine + didanosine", "zidovudine + zalcitabine", "didanosine")
+COVARIATES = ("age", "weight", "karnofsky", "cd4", "cd8", "sex", "drug use", "symptoms")
+BINARY = {"sex": 0.83, "drug use": 0.13, "symptoms": 0.17}  # share of patients
+PLANTED = np.array([[0.6, 0.4, 0.5], [0.5, -0.1, 0.1], [0.3, 0.1, 0.0], [-0.2, -0.1, -0.2]])
+SCATTER = 0.3  # of what the other columns do, against a treatment
+
+
+def guarded_arms(
+    arms: int = 100,
+    dim: int = 6,
+    n_protected: int = 4,
+    subspace_dim: int = 2,
+    *,
+    tolerance: Tolerance = 0.15,
+    penalty: float | None = 5.0,
+    noise_scale: float = 0.1,
+    seed: int = 0,
+) -> Instance:
+    """Fixed arms of different lengths, 0.1 to 1, with a tolerance for every side effect.
+
+    The vectors are those of `synthetic` with the same seed. A long arm moves everything, a short one
+    nothing: which long arms are within all tolerances is what there is to learn.
+    """
+    check_integer("arms", arms, low=1)
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((arms, dim))
+    vectors *= rng.uniform(SHORTEST, 1.0, (arms, 1)) / np.linalg.norm(
+        vectors, axis=1, keepdims=True
+    )
+    flat = synthetic(dim, n_protected, subspace_dim, Arms(vectors), seed=seed)
+    return Instance(
+        flat.theta, flat.actions, noise_scale=noise_scale, tolerance=tolerance, penalty=penalty
+    )
+
+
+def dose_grid(
+    tolerance: Tolerance = 0.1,
+    penalty: float | None = 5.0,
+    *,
+    noise_scale: float = 0.1,
+    seed: int = 0,
+) -> Instance:
+    """Four drugs at three doses, every combination an arm; every outcome has a level to be learned.
+
+    81 arms, "nothing" among them, in R^10: four doses and their six products, divided by the length of
+    the longest. Three protected outcomes; an interaction is half as strong as a drug.
+    """
+    check_integer("seed", seed, low=0)
+    rng = np.random.default_rng(seed)
+    doses = np.array(list(product(DOSES, repeat=DRUGS)))
+    pairs = [doses[:, i] * doses[:, j] for i in range(DRUGS) for j in range(i)]
+    arms = np.column_stack([doses, *pairs])
+    strength = np.where(np.arange(arms.shape[1]) < DRUGS, 1.0, FIT)
+    theta = rng.standard_normal((1 + OUTCOMES, arms.shape[1])) * strength
+    theta[0, :DRUGS] = np.abs(theta[0, :DRUGS])  # a drug is given because it helps
+    level = rng.standard_normal(1 + OUTCOMES)
+    return Instance(
+        theta / np.linalg.norm(theta, axis=1, keepdims=True),
+        Arms(arms / np.linalg.norm(arms, axis=1).max()),
+        noise_scale=noise_scale,
+        tolerance=tolerance,
+        penalty=penalty,
+        intercept=level,
+    )
+
+
+def dose_box(
+    dim: int = 4,
+    n_protected: int = OUTCOMES,
+    *,
+    tolerance: Tolerance = 0.1,
+    penalty: float | None = 5.0,
+    noise_scale: float = 0.1,
+    seed: int = 0,
+) -> Instance:
+    """Any dose between two ends of every lever: a box around today's setting, with tolerances.
+
+    Its corners have length 1. The best setting moves the target as far as the tolerances allow.
+    """
+    for name, value in (("dim", dim), ("n_protected", n_protected)):
+        check_integer(name, value, low=1)
+    check_positive("noise_scale", noise_scale)
+    theta = _unit_rows(np.random.default_rng(seed), 1 + n_protected, dim)
+    end = np.full(dim, dim**-0.5)
+    box = Box(-end, end)
+    return Instance(theta, box, noise_scale=noise_scale, tolerance=tolerance, penalty=penalty)
+
+
+def actg_like(
+    patients: int = PATIENTS,
+    tolerance: Tolerance = (0.1, (None, 0.1), (None, 0.1)),
+    penalty: float | None = 5.0,
+    *,
+    noise_scale: float = 0.1,
+    seed: int = 0,
+) -> Instance:
+    """SYNTHETIC stand-in for a trial of HIV treatments: CD4 gain the target, three outcomes guarded.
+
+    Drawn from a description of ACTG 175 and from nothing else. A patient on one of four treatments is an
+    arm in R^15: three treatments against zidovudine alone, eight covariates at mean 0 and variance 1,
+    the treatment's product with CD4 at the start (three columns) and that of any of them with symptoms;
+    all divided by the length of the longest. Protected: CD8 change, which may go neither way, stopping
+    the treatment and an event, of which only a rise harms.
+    """
+    check_integer("patients", patients, low=1)
+    rng = np.random.default_rng(seed)
+    given = np.eye(1 + len(TREATMENTS))[rng.integers(0, 1 + len(TREATMENTS), patients)][:, 1:]
+    columns = [_covariate(rng, name, patients) for name in COVARIATES]
+    cd4, symptoms = (columns[COVARIATES.index(name)] for name in ("cd4", "symptoms"))
+    treated = given.sum(axis=1)
+    arms = np.column_stack([given, *columns, given * cd4[:, None], treated * symptoms])
+    others = SCATTER * rng.standard_normal((len(PLANTED), arms.shape[1] - len(TREATMENTS)))
+    theta = np.hstack([PLANTED, others])
+    return Instance(
+        theta / np.linalg.norm(theta, axis=1).max(),
+        Arms(arms / np.linalg.norm(arms, axis=1).max()),
+        noise_scale=noise_scale,
+        tolerance=tolerance,
+        penalty=penalty,
+    )
+
+
+def _covariate(rng: Generator, name: str, patients: int) -> FloatArray:
+    """One column of the patients, to mean 0 and variance 1 of where it is drawn from."""
+    if name not in BINARY:
+        return rng.standard_normal(patients)
+    share = BINARY[name]
+    has = rng.random(patients) < share
+    return np.asarray((has - share) / np.sqrt(share * (1 - share)))
+
+
+def _unit_rows(rng: Generator, rows: int, dim: int) -> FloatArray:
+    vectors = rng.standard_normal((rows, dim))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))

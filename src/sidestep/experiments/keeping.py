@@ -1,0 +1,43 @@
+"""How a run kept the tolerances of its world, judged by the hidden vectors."""
+
+from typing import Any
+
+import numpy as np
+
+from sidestep.core.actions import Arms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import SLACK
+from sidestep.core.solids import SOLIDS
+from sidestep.environments.instance import Instance
+from sidestep.experiments.record import Trace
+from sidestep.policies.base import CompiledPolicy
+from sidestep.policies.recommend import recommend
+
+
+def kept(policy: Any, instance: Instance, trace: Trace) -> dict[str, Any]:
+    """What a report says of a run within tolerances; nothing where the world has none.
+
+    beyond    share of the kept rounds that moved a protected outcome beyond its tolerance
+    within    whether the action that is recommended after the last round is truly within all of them
+    said      whether the recommendation said so; None for a player who was told no tolerance
+    worth     what the recommended action is worth, the best being `best`
+    """
+    if instance.problem.limits is None:
+        return {}
+    found: dict[str, Any] = {"beyond": float((~within_all(instance, trace.action)).mean())}
+    if isinstance(policy, CompiledPolicy) and isinstance(instance.actions, (Arms, *SOLIDS)):
+        advice = recommend(policy, trace.state, instance.actions)
+        found["within"] = bool(within_all(instance, advice.action[None])[0])
+        found["said"] = advice.assured
+        found["worth"] = instance.reward(advice.action)
+        found["best"] = instance.best_reward(instance.actions)
+    return {"tolerances": found}
+
+
+def within_all(instance: Instance, actions: FloatArray) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Whether every protected effect of each action (n, d) is truly within its tolerance; (n,)."""
+    limits = instance.truth.limits
+    effects = actions @ instance.truth.theta[1:].T
+    slack = SLACK * instance.problem.norm_bound * instance.problem.action_bound  # rounding
+    inside = (effects <= limits.high + slack) & (effects >= limits.low - slack)
+    return np.asarray(inside.all(axis=1))

@@ -1,0 +1,145 @@
+"""How the report begins: what was found, in five sentences and one figure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sidestep.experiments.numbers.bounds import Pairs, is_paired, upper_rows
+from sidestep.experiments.numbers.summary import NEAR, Series, Summary, WorldSummary
+from sidestep.experiments.page.page import brief, share
+from sidestep.experiments.page.panel import times
+from sidestep.experiments.page.paper import GREEDY, OURS, THEIRS, place_of
+from sidestep.experiments.pictures.sheets import Panel
+
+FIGURE = (
+    "Mean final regret of every player relative to the lowest on that world: the further to the left, "
+    f"the better. Grey: within {NEAR:g} times the lowest. Hollow: more than a tenth of its runs turned "
+    "linear."
+)
+FIRST, NOISY = ("synthetic", "synthetic"), ("synthetic", "synthetic-r0.1")  # experiment, world
+
+
+def rows_of(summary: Summary, pairs: Sequence[Pairs]) -> list[Panel]:
+    """What the figure has a row for: every world but a panel's, and of a pair the larger regret."""
+    alone = {spec.name for spec in summary.specs if not spec.panel}
+    rows = [
+        (world.experiment, Panel(_name(world), world.series))
+        for world in summary.worlds
+        if world.experiment in alone and not is_paired(world)
+    ]
+    larger = [(pair.worlds[0].experiment, _larger(pair)) for pair in pairs]
+    rows += [(name, row) for name, row in larger if name in alone]
+    return [row for _, row in sorted(rows, key=lambda named: place_of(named[0]))]
+
+
+def _name(world: WorldSummary) -> str:
+    return f"{world.experiment}: {world.spec.title or world.spec.id}"
+
+
+def _larger(pair: Pairs) -> Panel:
+    last = pair.horizons[-1]
+    series = [one._replace(final=one.mean[-1:]) for one in pair.series() if one.rounds[-1] == last]
+    return Panel(f"lower bound: the larger of the pair, T={last}", series)
+
+
+def common(rows: Sequence[Panel]) -> list[Panel]:
+    """The rows with those players alone that play more than half of them."""
+    counts: dict[str, int] = {}
+    for series in (series for row in rows for series in row.series):
+        counts[series.entry] = counts.get(series.entry, 0) + 1
+    many = {entry for entry, count in counts.items() if 2 * count > len(rows)}
+    return [Panel(row.title, [one for one in row.series if one.entry in many]) for row in rows]
+
+
+def sentences(summary: Summary, pairs: Sequence[Pairs]) -> list[str]:
+    """Five sentences at most; what was not played is not spoken of."""
+    rows = rows_of(summary, pairs)
+    found = [_scope(summary), stand(rows, OURS), _first_figure(summary), _why(summary)]
+    return [words for words in [*found, _beside_the_bound(summary)] if words]
+
+
+def _scope(summary: Summary) -> str:
+    players = {entry.id for spec in summary.specs for entry in spec.policies}
+    return (
+        f"{len(players)} players met {len(summary.worlds)} worlds in {summary.runs.height} runs; each "
+        "pays regret, what a genie who knows the hidden vectors would have earned more."
+    )
+
+
+def stand(rows: Sequence[Panel], entry: str) -> str:
+    """How a player does over all worlds."""
+    factors = {}
+    label = ""
+    for row in rows:
+        means = {series.entry: float(series.final.mean()) for series in row.series}
+        if entry in means and min(means.values()) > 0:
+            factors[row.title] = means[entry] / min(means.values())
+            label = next(series.label for series in row.series if series.entry == entry)
+    if not factors:
+        return ""
+    led, near = (sum(factor <= limit for factor in factors.values()) for limit in (1, NEAR))
+    worst = max(factors, key=factors.__getitem__)
+    farthest = f"; it is farthest from it on {worst}, by a factor of {times(factors[worst])}"
+    return (
+        f"{label}, ours, has the lowest mean regret on {led} of {len(factors)} worlds and stays within "
+        f"{NEAR:g} times the lowest on {near}{farthest if factors[worst] > 1 else ''}."
+    )
+
+
+def _series(summary: Summary, place: tuple[str, str], entry: str) -> Series | None:
+    return next(
+        (
+            series
+            for world in summary.worlds
+            if (world.experiment, world.spec.id) == place
+            for series in world.series
+            if series.entry == entry
+        ),
+        None,
+    )
+
+
+def _first_figure(summary: Summary) -> str:
+    """Where the three players end on the paper's first figure, and on the same with more noise."""
+    ends: list[Any] = [
+        [_series(summary, place, entry) for entry in (OURS, THEIRS, GREEDY)]
+        for place in (FIRST, NOISY)
+    ]
+    if not all(all(group) for group in ends):
+        return ""
+    left, right = ([brief(float(one.final.mean())) for one in group] for group in ends)
+    return (
+        f"On the world of the paper's first figure it ends at {left[0]} where the paper's player, "
+        f"Protected LinUCB, ends at {left[1]} and tuned epsilon-greedy at {left[2]}; at a hundred "
+        f"times that noise at {right[0]}, {right[1]} and {right[2]}."
+    )
+
+
+def _why(summary: Summary) -> str:
+    """What the paper's player spends on CORE-SET where it does not win."""
+    spent = []
+    for place in (FIRST, NOISY):
+        series = _series(summary, place, THEIRS)
+        if series is not None and series.final.mean() > 0:
+            spent.append(share(series.phases["core-set"] / float(series.final.mean())))
+    if len(spent) < 2:
+        return ""
+    return (
+        "The paper's player does not win there because its first phase, CORE-SET, measures every side "
+        f"effect along every axis until a worst-case bound is met: {spent[0]} and {spent[1]} of its "
+        "regret are paid in that phase."
+    )
+
+
+def _beside_the_bound(summary: Summary) -> str:
+    """Whether the theorem holds where it is proved."""
+    rows = [row for world in summary.worlds for row in upper_rows(world) if row["proved"]]
+    if not rows:
+        return ""
+    parts = [row["largest"] / row["corrected"] for row in rows]
+    holds = "in every run" if max(parts) <= 1 else "not in every run"
+    return (
+        f"On the unit ball, where its theorem is proved, the bound holds {holds}: the largest regret "
+        f"is {share(float(np.max(parts)))} of it."
+    )

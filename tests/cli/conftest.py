@@ -1,0 +1,44 @@
+"""`sidestep study` in a folder with a set-up, as the command runs it but in this process."""
+
+import io
+import sys
+import warnings
+from typing import NamedTuple
+
+import pytest
+
+from sidestep.cli.main import main
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`sidestep study` in a folder with a set-up, as the command runs it but in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SIDESTEP_STORAGE", raising=False)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+
+    def call(*arguments, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["sidestep", "study", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        return Done(left.value.code or 0, printed.out, printed.err)
+
+    call.folder = tmp_path
+    example = call("create", "--example").stdout
+    (tmp_path / "study.toml").write_text(example)
+    return call
+
+
+@pytest.fixture
+def started(run):
+    assert run("create", "bp", "--from", "study.toml").returncode == 0
+    assert run("ask", "bp").returncode == 0
+    return run

@@ -1,0 +1,86 @@
+"""Every public name says what its parameters are, and its example does what it shows."""
+
+import doctest
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import sidestep as ss
+
+NAMED = re.compile(r"^ *([A-Za-z]\w*(?:, [A-Za-z]\w*)*) {2,}\S", re.MULTILINE)
+ROOMS = ("environments", "policies", "theory")
+SAID_ELSEWHERE = {"Trace", "load_results", "simulate", "simulate_many"}  # docs/reference/lab.md
+NO_EXAMPLE = {"Client", "warfarin", "check_policy"}  # a service, a table, a policy of your own
+UNSAID = {"self", "cls", "settings"}
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """Name and object of everything that a user calls."""
+    for name in ss.__all__:
+        yield name, getattr(ss, name)
+    for room in ROOMS:
+        for name in getattr(ss, room).__all__ if room != "theory" else bounds():
+            yield f"{room}.{name}", getattr(getattr(ss, room), name)
+    yield "testing.check_policy", ss.testing.check_policy
+
+
+def bounds() -> list[str]:
+    return [
+        name
+        for name, thing in vars(ss.theory).items()
+        if inspect.isfunction(thing)
+        and thing.__module__ == ss.theory.__name__
+        and not name.startswith("_")
+    ]
+
+
+CALLED = {
+    name: thing
+    for name, thing in public()
+    if (inspect.isclass(thing) or inspect.isfunction(thing))
+    and name.rpartition(".")[2] not in SAID_ELSEWHERE | {"Policy", "State"}
+}
+
+
+def parameters_of(thing: Any) -> set[str]:
+    """What it is called with; of a study, `create` is what one calls."""
+    called = ss.Study.create if thing is ss.Study else thing
+    return {
+        name
+        for name, parameter in inspect.signature(called).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    } - UNSAID
+
+
+def named_in(text: str) -> set[str]:
+    return {name for line in NAMED.findall(text) for name in line.split(", ")}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_every_parameter_of_a_public_name_is_explained(name):
+    thing = CALLED[name]
+    said = inspect.getdoc(ss.Study.create if thing is ss.Study else thing) or ""
+    assert parameters_of(thing) <= named_in(said)
+
+
+@pytest.mark.parametrize("verb", ["open", "ask", "tell", "correct", "withdraw", "close", "best"])
+def test_every_parameter_of_a_verb_of_a_study_is_explained(verb):
+    method = getattr(ss.Study, verb)
+    assert parameters_of(method) <= named_in(inspect.getdoc(method) or "")
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_the_example_of_a_public_name_does_what_it_shows(name):
+    thing = CALLED[name]
+    if name.rpartition(".")[2] in NO_EXAMPLE:
+        pytest.skip("a page of the site has one")
+    globs = vars(sys.modules[thing.__module__]).copy()
+    (found,) = doctest.DocTestFinder(recurse=False).find(thing, name, globs=globs)
+    assert found.examples, f"{name} has no example"
+    said: list[str] = []
+    result = doctest.DocTestRunner(verbose=False).run(found, out=said.append)
+    assert result.failed == 0, "".join(said)

@@ -1,0 +1,123 @@
+"""The report tells a story: what was found first, the paper in its own order, numbers from the runs."""
+
+import numpy as np
+import pytest
+from made_up import HORIZON, spec_of, trace_of, write
+
+from sidestep.experiments.numbers.bounds import pairs_of, upper_rows
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.page import paper, report, story
+from sidestep.experiments.page.page import brief
+from sidestep.experiments.pictures.sheets import Rendered
+
+PLAYERS = ("protected-linucb", "epsilon-greedy", "directed-thompson")
+LEVELS = {"protected-linucb": 7.0, "epsilon-greedy": 5.0, "directed-thompson": 1.0}
+NOISY = "synthetic-r0.1"
+
+
+def cost(job):
+    """Regret that falls with the rounds; with more noise the paper's player looks for a core set."""
+    regret = LEVELS[job.policy_id] * (1 + 0.1 * job.run) / np.arange(1, HORIZON + 1)
+    stuck = job.policy_id == "protected-linucb" and job.world_id == NOISY
+    return trace_of(job, regret + stuck, "core-set" if stuck else "play")
+
+
+def on_ball(job):
+    trace = cost(job)
+    trace.record.arm[:] = -1
+    return trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("story")
+    first = {"id": "synthetic", "world": "synthetic", "title": "calm"}
+    noisy = {"id": NOISY, "world": "synthetic", "title": "noisy"}
+    write(folder, spec_of(*PLAYERS, name="synthetic", worlds=(first, noisy)), cost)
+    write(folder, spec_of(*PLAYERS, name="ball", worlds=("ball",)), on_ball)
+    write(folder, spec_of(*PLAYERS, name="another", worlds=("other",)), cost)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def summary(folder):
+    return summarise(folder)
+
+
+def final(summary, world, entry):
+    (found,) = [
+        series.final.mean()
+        for one in summary.worlds
+        for series in one.series
+        if (one.spec.id, series.entry) == (world, entry)
+    ]
+    return brief(float(found))
+
+
+def test_the_finding_is_five_sentences_with_the_numbers_of_the_runs(summary):
+    scope, stand, first, why, bound = story.sentences(summary, [])
+    assert scope.startswith("3 players met 4 worlds in 48 runs")
+    assert "lowest mean regret on 4 of 4 worlds" in stand
+    for world in ("synthetic", NOISY):
+        for entry in PLAYERS:
+            assert final(summary, world, entry) in first
+    assert "0% and 100% of its regret" in why
+    (row,) = [row for world in summary.worlds for row in upper_rows(world) if row["proved"]]
+    assert "holds in every run" in bound
+    assert f"{100 * row['largest'] / row['corrected']:.0f}% of it" in bound
+
+
+def test_a_farthest_world_is_named_with_its_factor(summary):
+    words = story.stand(story.rows_of(summary, []), "epsilon-greedy")
+    assert "farthest from it on synthetic: calm, by a factor of 5.00" in words
+
+
+def test_what_was_not_played_is_not_spoken_of(tmp_path):
+    write(tmp_path, spec_of("oful"), lambda job: np.ones(HORIZON))
+    assert len(story.sentences(summarise(tmp_path), [])) == 1
+
+
+def test_rows_come_in_the_papers_order_and_a_pair_is_one_row(tmp_path, folder, summary):
+    names = [row.title.partition(":")[0] for row in story.rows_of(summary, [])]
+    assert names == ["synthetic", "synthetic", "ball", "another"]
+    worlds = [
+        {"id": f"lower-bound-{which}", "world": "lower-bound", "horizon": 100, "group": "pair"}
+        for which in (1, 2)
+    ]
+    write(tmp_path, spec_of("oful", "uniform", worlds=worlds), lambda job: np.ones(HORIZON))
+    pairs = pairs_of(summarise(tmp_path).worlds)
+    (row,) = story.rows_of(summarise(tmp_path), pairs)
+    assert row.title == "lower bound: the larger of the pair, T=100"
+    assert [series.final.mean() for series in row.series] == [100.0, 100.0]
+
+
+def test_every_experiment_of_the_paper_says_what_print_says_what_was_found_and_the_difference(
+    summary,
+):
+    (spec,) = [spec for spec in summary.specs if spec.name == "synthetic"]
+    told = paper.told(summary, spec, [])
+    assert "R = 0.001" in told.says
+    assert (
+        f"calm: protected-linucb at {final(summary, 'synthetic', 'protected-linucb')} ±"
+        in (told.found[0])
+    )
+    assert "is 1.40 times that of tuned" in told.differs[0]
+    assert "100% at noisy" in told.differs[1]
+    assert set(paper.SAYS) == set(paper.ORDER) == set(paper.TELLERS)
+
+
+def test_an_experiment_of_ones_own_has_no_such_words(summary):
+    (spec,) = [spec for spec in summary.specs if spec.name == "another"]
+    assert paper.told(summary, spec, []) is None
+
+
+def test_the_page_begins_with_the_finding_and_folds_details_away(folder, monkeypatch):
+    monkeypatch.setattr(
+        report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
+    )
+    text = report.build(folder).page.read_text(encoding="utf-8")
+    places = [text.index(mark) for mark in ('class="lead"', "<nav", 'id="synthetic"', 'id="ball"')]
+    assert places == sorted(places)
+    assert text.index('id="ball"') < text.index('id="another"') < text.index('id="promises"')
+    assert text.count("<b>The paper.</b>") == text.count("<b>Found.</b>") == 2
+    assert "<details><summary>Every number, world by world</summary>" in text

@@ -1,0 +1,223 @@
+"""Why a question is put, and what today's recommendation is worth: numbers on record, words on cards."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clinic import PROTECTED, TARGET, clinic, play
+from sidestep.errors import InputError
+from sidestep.policies.recommend import recommend
+from sidestep.studies.advice import Contender, Narrowing
+from sidestep.studies.best_card import best_card
+from sidestep.studies.memory import MemoryStore
+from sidestep.studies.units import Factor
+
+NAMES = [TARGET.name, *(outcome.name for outcome in PROTECTED)]
+
+
+@pytest.fixture(scope="module")
+def study():
+    study = clinic(MemoryStore())
+    play(study, 14)
+    study.ask()
+    return study
+
+
+@pytest.fixture(scope="module")
+def mind(study):
+    study._live.follow()
+    return study._live.mind()
+
+
+def body_of(study, ticket):
+    """What the record holds of a question."""
+    return study.history()[ticket.id - 1].body
+
+
+def decision_of(study, mind):
+    """The decision behind the open question, made again."""
+    question = study.questions()[0]
+    rng = np.random.default_rng([study.plan.seed, question.id])
+    return mind.policy.ask(mind.state, mind.actions({}), rng), question.body
+
+
+def test_the_record_holds_the_reasons_of_the_decision_in_units(study, mind):
+    decision, body = decision_of(study, mind)
+    assert body["candidate"] == decision.arm
+    assert body["rival"]["candidate"] == decision.rival
+    assert body["rival"]["action"] == study.plan.candidates.setting(decision.rival)
+    assert [body["shares"][name] for name in NAMES] == pytest.approx(decision.shares)
+    assert body["price"] == pytest.approx(45 * decision.price)  # half of 100 to 190 mmHg
+    outcome = study.plan.outcome(body["measure"][0])
+    ends = np.clip(sorted(map(outcome.value, decision.expected)), outcome.low, outcome.high)
+    assert sorted(body["expected"][outcome.name]) == pytest.approx(ends)
+
+
+def test_the_card_says_why_what_to_expect_and_what_may_move(study):
+    text = " ".join(str(study.ask().card).split())
+    assert "Two regimens contend: this one and" in text
+    assert "of that doubt (" in text
+    assert "today's best" in text
+    assert "19 times in 20 between" in text
+    assert text.count("limit ±") == len(PROTECTED)
+    assert "the goal" in text
+
+
+def test_today_s_best_is_the_rival_where_asking_has_a_price_and_else_the_one_asked(study):
+    for event in study.history():
+        if event.kind != "asked" or not event.body["results"]:
+            continue
+        best = event.body["best"]["action"]
+        paid = event.body["price"] > 0
+        assert best == (event.body["rival"]["action"] if paid else event.body["action"])
+
+
+def test_every_outcome_of_a_panel_has_its_expected_result(study):
+    body = body_of(study, study.ask(new=True, panel=3, actor="panel"))
+    assert set(body["expected"]) == set(body["measure"])
+    assert len(body["measure"]) == 3
+    for name, (estimate, low, high) in body["expected"].items():
+        outcome = study.plan.outcome(name)
+        assert outcome.low <= low < estimate < high <= outcome.high
+
+
+def test_a_question_to_confirm_says_what_it_expects(study):
+    ticket = study.ask(new=True, purpose="confirm", measure="sodium", actor="confirm")
+    body = body_of(study, ticket)
+    assert body["measure"] == ["sodium"]
+    assert list(body["expected"]) == ["sodium"]
+    words = " ".join(str(ticket.card).split())
+    assert "recommended today; you asked to confirm what it does to sodium." in words
+
+
+def test_a_policy_without_a_posterior_gives_no_reasons():
+    study = clinic(MemoryStore(), policy="uniform")
+    play(study, 3)
+    text = str(study.ask().card)
+    assert "Why" not in text
+    assert "May move" in text
+
+
+def test_a_rival_in_a_box_is_a_setting():
+    study = clinic(MemoryStore(), factors=[Factor("a", 0, 9, unit="mg"), Factor("b", 0, 1)])
+    for value in (140, 4.1, 139, 71, 142, 138):
+        ticket = study.ask()
+        study.tell(ticket.id, study.plan.outcome(ticket.measure).level + value / 100)
+    body = body_of(study, study.ask())
+    assert body["rival"] is None or (
+        body["rival"]["candidate"] is None and set(body["rival"]["action"]) == {"a", "b"}
+    )
+
+
+def test_best_gives_the_loss_in_the_target_s_unit_and_says_whether_it_is_enough(study, mind):
+    best = study.best()
+    advice = recommend(mind.policy, mind.state, mind.actions({}))
+    assert best.loss == pytest.approx((45 * advice.loss.mean, 45 * advice.loss.high))
+    assert best.within is advice.assured
+    assert best.enough is (best.loss.high <= 1.0)
+    text = " ".join(str(best).split())
+    assert "stopping now gives up" in text
+    assert "19 times in 20 less than" in text
+    assert "You said 1.0 matters" in text
+
+
+def apart(study, **changes):
+    """Today's recommendation with something else in it, as words."""
+    best = replace(study.best(), **changes)
+    return " ".join(str(best_card(study.plan, "bp", best)).split())
+
+
+def test_nothing_within_limits_is_said_plainly_with_the_leading_contender(study):
+    text = apart(study, within=False)
+    assert "Nothing is yet known to be within limits. The leading contender is no." in text
+    assert "If you stopped today: nothing is known to be within limits" in text
+    assert "Every marker within limits" not in text
+
+
+def test_the_baseline_is_no_finding(study):
+    baseline = study.plan.baseline
+    rival = Contender(3, study.plan.candidates.setting(3), 0.2)
+    own = Contender(study.plan.candidates.find(baseline), baseline, 0.1)
+    effects = dict.fromkeys(NAMES, (0.0, 0.0, 0.0))
+    found = {name: type(study.best().effects[name])(*ends) for name, ends in effects.items()}
+    text = apart(
+        study,
+        within=True,
+        action=baseline,
+        candidate=own.candidate,
+        contenders=(own, rival),
+        effects=found,
+    )
+    assert "Nothing but the baseline is yet known to be within limits." in text
+    assert "The leading contender is no. 3" in text
+    assert "Systolic pressure stays as it is." in text
+    assert "Every marker within limits" not in text
+
+
+def test_markers_that_are_within_limits_only_one_by_one_are_said_to_be(study):
+    found = {
+        name: effect._replace(verdict="within" if effect.verdict else None)
+        for name, effect in study.best().effects.items()
+    }
+    text = apart(study, within=False, effects=found)
+    assert "Each marker alone is within limits 19 times in 20; together they are not yet." in text
+
+
+def test_what_is_not_settled_comes_in_units_the_widest_first(study, mind):
+    advice = recommend(mind.policy, mind.state, mind.actions({}))
+    best = study.best()
+    told = {NAMES[each.vector]: each for each in advice.unsettled}
+    assert {each.outcome for each in best.unsettled} == set(told)
+    for each in best.unsettled:
+        outcome = study.plan.outcome(each.outcome)
+        assert each.results == told[each.outcome].more
+        assert each.width == pytest.approx(outcome.half * told[each.outcome].half)
+    assert best.chance == advice.within
+    assert best.settles.outcome == NAMES[advice.settles.vector]
+    assert best.settles.action == study.plan.candidates.setting(advice.settles.arm)
+
+
+def test_what_would_settle_it_can_be_asked_as_the_card_says(study):
+    settles = study.best().settles
+    options = {"allowed": [settles.candidate], "measure_only": [settles.outcome]}
+    ticket = study.ask(new=True, actor="settler", **options)
+    assert (ticket.candidate, ticket.measure) == (settles.candidate, settles.outcome)
+    assert "the best that is allowed" in " ".join(str(ticket.card).split())
+
+
+@pytest.mark.parametrize(
+    ("results", "says"),
+    [
+        (4, "4 here would narrow it to ±0.8"),
+        (None, "more here alone would narrow it to ±0.8 mmol/L at best"),
+    ],
+)
+def test_more_results_are_said_to_do_what_they_would(study, results, says):
+    text = apart(study, unsettled=(Narrowing("sodium", results, 0.8),), within=False)
+    assert "Not for sodium:" in text
+    assert says in text
+    assert "sidestep study ask bp --confirm sodium" in text
+
+
+@pytest.mark.parametrize("cap", [0.5, 5.0])
+def test_a_price_cap_is_kept(study, cap):
+    for number in range(3):
+        ticket = study.ask(new=True, price_cap=cap, actor=f"thrifty {cap} {number}")
+        assert body_of(study, ticket)["price"] <= cap
+
+
+def test_a_price_cap_needs_a_policy_that_knows_prices():
+    study = clinic(MemoryStore(), policy="uniform")
+    with pytest.raises(InputError, match="price_cap needs a policy that has a posterior"):
+        study.ask(price_cap=1.0)
+
+
+def test_a_panel_keeps_to_what_can_be_measured(study):
+    wanted = ("sodium", "heart rate")
+    ticket = study.ask(new=True, panel=wanted, actor="laboratory")
+    assert set(ticket.measure) == set(wanted)
+    confirmed = study.ask(new=True, purpose="confirm", measure_only=wanted, panel=2, actor="again")
+    assert set(confirmed.measure) == set(wanted)
+    with pytest.raises(InputError, match="measure must be one of measure_only, got 'potassium'"):
+        study.ask(purpose="confirm", measure="potassium", measure_only=wanted)
