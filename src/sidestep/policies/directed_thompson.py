@@ -189,7 +189,7 @@ def _on_ball(
 register(DirectedKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that asks what separates two draws, and pays where no contender can tell.
 

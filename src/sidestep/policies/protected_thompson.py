@@ -112,7 +112,7 @@ def _on_ball(
 register(ThompsonKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProtectedThompson(CompiledPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
