@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_lab
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
 from sidestep.core.showing import notebook_table, sparkline
@@ -55,7 +56,7 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
     )
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def record_round(
     record: Record, every: int, horizon: int, t: int, choice: Choice, action: FloatArray
 ) -> int:
@@ -74,7 +75,7 @@ def record_round(
     return slot
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def write_numbers(
     record: Record, slot: int, feedback: float, regret: float, so_far: float, width: float
 ) -> None:
@@ -163,7 +164,7 @@ class Trace:
 
     @property
     def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
-        """Why it was played: play, explore, core-set or locked-in; (n,)."""
+        """Why it was played: one of PHASES (policies/base.py); (n,)."""
         return np.array(PHASES)[self.record.phase]
 
     @property
@@ -179,7 +180,8 @@ class Trace:
 
     def to_frame(self) -> "polars.DataFrame":
         """One row a kept round."""
-        import polars  # noqa: PLC0415  (heavy, and only needed here)
+        check_lab("a frame", "polars")
+        import polars  # noqa: PLC0415  (an extra, and only needed here)
 
         columns: dict[str, Any] = {
             "round": self.round,
