@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from sidestep.core.compiled import cache_folder
+from sidestep.core.cache import cache_folder
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

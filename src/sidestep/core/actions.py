@@ -19,13 +19,13 @@ __all__ = ["Actions", "Arms", "UnitBall", "checked_actions", "name_directions", 
 ON_A_SOLID = -1  # instead of a row, where an action was chosen in a solid
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def off_menu(axis: int) -> int:
     """What stands for e_{axis+1}, which need not be on the menu, instead of a row."""
     return ON_A_SOLID - 1 - axis
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def write_basis_vector(arm: int, out: FloatArray) -> None:
     """The basis vector that `off_menu` made `arm` of, into `out` (d,)."""
     for j in range(out.size):

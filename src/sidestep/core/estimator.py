@@ -97,7 +97,7 @@ def copy_evidence(evidence: Evidence) -> Evidence:
     )
 
 
-@kernel(inline=True)
+@kernel
 def absorb(
     evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
 ) -> None:
@@ -162,7 +162,7 @@ def _move_along(
             inverse[j, k] -= (gain[j] * gain[k]) * scale
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
     """One more measurement of a vector, and whether it is the last action once more."""
     evidence.counts[index] += 1

@@ -153,8 +153,7 @@ def warfarin(
     scale    raw: mg/week; max: every column divided by its maximum
     target   stability, or inr, which swaps the two
     noise_scale   R
-    tolerance     of the protected effect, as in Instance; None: the paper's reward
-    penalty       of a unit beyond it, as in Instance
+    tolerance, penalty   of the protected effect, as in Instance; None: the paper's reward
 
     Rows become unit vectors (none is zero, a dose is above 0). theta_0 and theta_1 are least squares
     without intercept on them, of stability and INR - 2.5, of minimum norm where the arms do not span:
@@ -191,8 +190,6 @@ def warfarin_lookalike(
     preset   as in `warfarin`
     target   stability, or inr, which swaps the two
     noise_scale   R
-    tolerance     of the protected effect, as in Instance; None: the paper's reward
-    penalty       of a unit beyond it, as in Instance
 
     >>> import sidestep as ss
     >>> len(ss.environments.warfarin_lookalike(preset="full-rank").actions)

@@ -34,8 +34,11 @@ FILLS = {  # apart in grey as well
     "core-set": "#333333",
     "locked-in": "#A0522D",
     "explore": "#D98200",
+    "held": "#6A5ACD",
+    "cautious": "#7FB77E",
     "play": "#BFE3F7",
 }
+RARE = ("held", "cautious")  # named only where they were paid for
 
 
 BARE = ("regret", "panel")  # several of them, or few words: a page has one legend for all
@@ -133,6 +136,8 @@ def phases(drawing: Drawing) -> Figure:
         start = np.zeros(len(panel.series))
         for name, colour in FILLS.items():
             length = np.array([series.phases[name] for series in panel.series])
+            if name in RARE and not length.any():
+                continue
             rows = range(len(length))
             axis.barh(rows, length, left=start, height=0.6, color=colour, label=name)
             start += length
