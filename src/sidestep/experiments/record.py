@@ -9,6 +9,7 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_lab
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
+from sidestep.core.showing import notebook_table, sparkline
 from sidestep.policies.base import LOCKED, PHASES
 from sidestep.policies.dispatch import Choice
 
@@ -83,6 +84,12 @@ def write_numbers(
     record.cumulative[slot], record.width[slot] = so_far, width
 
 
+def _thinned(values: FloatArray, most: int = 120) -> list[float]:
+    """So many of the values at most, evenly, the last among them."""
+    keep = np.unique(np.linspace(0, len(values) - 1, most).astype(int))
+    return [float(value) for value in values[keep]]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
     """One run, round by round (or every so many rounds, and the last)."""
@@ -92,6 +99,18 @@ class Trace:
     seed: int
     record: Record = field(repr=False)
     state: Any = field(default=None, repr=False)  # of the policy after the last round
+
+    def __repr__(self) -> str:
+        name = self.policy.partition("(")[0]
+        regret = f"{self.cumulative_regret[-1]:.4g}"
+        return f"Trace({name}, {self.horizon} rounds, seed {self.seed}, regret {regret})"
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, Any] = {"policy": self.policy, "rounds": self.horizon, "seed": self.seed}
+        rows |= {"regret": float(self.cumulative_regret[-1])}
+        rows |= {f"measurements of outcome {i}": int(n) for i, n in enumerate(self.counts)}
+        rows |= {"note": " ".join(self.warnings)} if self.warnings else {}
+        return notebook_table("Trace", rows, sparkline(_thinned(self.cumulative_regret)))
 
     @property
     def round(self) -> IntArray:
@@ -145,7 +164,7 @@ class Trace:
 
     @property
     def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
-        """Why it was played: play, explore, core-set or locked-in; (n,)."""
+        """Why it was played: one of PHASES (policies/base.py); (n,)."""
         return np.array(PHASES)[self.record.phase]
 
     @property

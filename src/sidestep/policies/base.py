@@ -54,6 +54,7 @@ from sidestep.core.problem import (
     per_vector,
 )
 from sidestep.core.rank import Spectrum
+from sidestep.core.showing import brief, notebook_table, short, told
 from sidestep.errors import InputError
 from sidestep.policies.dispatch import Choice, Draws, decide_on_arms, decide_on_ball
 from sidestep.policies.monitoring import EXPLORES, SILENT, Watch
@@ -62,8 +63,8 @@ from sidestep.policies.restrictions import Restrictions
 from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
 from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
 
-PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
-PHASES = ("play", "explore", "core-set", "locked-in", "confirm")
+PLAY, EXPLORE, CORE_SET, LOCKED, CAUTIOUS, HELD = 0, 1, 2, 3, 4, 5
+PHASES = ("play", "explore", "core-set", "locked-in", "cautious", "held", "confirm")
 
 FOREVER = 2**62
 NO_DRAWS = np.empty(0)
@@ -84,6 +85,7 @@ class Decision:
     shares     of the doubt, what one result of each outcome would remove; (L+1,)
     price      what this is expected to lose against today's best
     expected   the feedback to expect: estimate, low, high
+    within     probability of being within every tolerance, where some are told
 
     >>> import numpy as np, sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
@@ -103,6 +105,30 @@ class Decision:
     shares: FloatArray | None = None  # of the doubt that one result of each outcome removes; (L+1,)
     price: float | None = None  # what this is expected to lose against today's best
     expected: Expected | None = None  # feedback: estimate, low, high
+    within: float | None = None  # probability of being within every tolerance, where some are told
+
+    def __repr__(self) -> str:
+        arm = "" if self.arm is None else f", arm={self.arm}"
+        value = "" if self.value is None else f", value={brief(self.value)}"
+        return f"Decision({self.query!r}, {self.phase!r}{arm}{value})"
+
+    def _repr_html_(self) -> str:
+        rows = {"play": self.query.action, "measure": self._measured, "phase": self.phase}
+        known = {
+            "arm": self.arm,
+            "hoped for": self.value,
+            "price": self.price,
+            "expected feedback": self.expected,
+            "against": self.rival,
+            "share of the doubt each outcome removes": self.shares,
+        }
+        known = {name: value for name, value in known.items() if value is not None}
+        return notebook_table("Decision", rows | known)
+
+    @property
+    def _measured(self) -> str:
+        index = self.query.index
+        return f"outcome {index}" + (" (the target)" if index == 0 else "")
 
     @property
     def gap(self) -> float | None:
@@ -153,6 +179,15 @@ class CompiledPolicy:
     knobs: Any
     plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
     draws_arms: ClassVar[bool] = False  # by chance, so that an arm listed twice counts twice
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        knobs = {name: value for name, value in told(self).items() if name != "problem"}
+        what = (type(self).__doc__ or "").partition("\n")[0]
+        rows = {"what": what, **knobs, **told(self.problem)}
+        return notebook_table(type(self).__name__, rows)
 
     def init(self) -> State:
         """State before the first round."""

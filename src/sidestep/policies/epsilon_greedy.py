@@ -144,7 +144,7 @@ register(EpsilonGreedyKnobs, _on_arms, _on_ball)
 register(EpsilonGreedyWithinKnobs, _within_on_arms, _within_on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EpsilonGreedy(CompiledPolicy):
     """Explore with probability min(1, epsilon / sqrt(t)); otherwise trust the estimates.
 

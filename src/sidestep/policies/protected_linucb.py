@@ -136,7 +136,7 @@ def _on_ball(
 register(ProtectedLinUCBKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProtectedLinUCB(CompiledPolicy):
     """Find a spanning set of protected vectors, then play optimistically against it (Alg. 2).
 

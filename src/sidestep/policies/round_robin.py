@@ -108,7 +108,7 @@ def _on_ball(
 register(RoundRobinKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RoundRobinLinUCB(CompiledPolicy):
     """Dedicate round t to learning one protected vector with probability t^-exponent, in turn.
 
