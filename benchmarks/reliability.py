@@ -27,9 +27,9 @@ from reference import Client  # noqa: E402
 from scoreboard import LONG, SHORT, Board, Counts, Places, said, started  # noqa: E402
 from workers import Worker  # noqa: E402
 
-from sidestep.studies.events import Entry, utc_now  # noqa: E402
-from sidestep.studies.record import verify  # noqa: E402
-from sidestep.studies.sql import SqlStore  # noqa: E402
+from sidestep.studies.storage.events import Entry, utc_now  # noqa: E402
+from sidestep.studies.storage.record import verify  # noqa: E402
+from sidestep.studies.storage.sql import SqlStore  # noqa: E402
 from sidestep.studies.study import Study  # noqa: E402
 
 

@@ -13,7 +13,7 @@ import uvicorn
 from sidestep.service.app import create_app
 from sidestep.service.server import address_of
 from sidestep.service.settings import Settings, load
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.sql import SqlStore
 
 PASSWORD = "correct horse battery"
 

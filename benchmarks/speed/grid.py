@@ -19,8 +19,9 @@ from benchmarks.speed.worlds import (
 )
 from sidestep.core.actions import Arms, UnitBall
 from sidestep.environments.instance import Instance
+from sidestep.experiments.chance import deck
 from sidestep.experiments.numbers.traces import log_slope
-from sidestep.experiments.simulate import deck, simulate
+from sidestep.experiments.simulate import simulate
 
 Row = dict[str, Any]
 FIRST = 1000  # rounds of a run by which growth is judged, whatever the size

@@ -6,7 +6,7 @@ The names below are the front door. They are loaded on first use, so `import sid
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from sidestep import environments, errors, policies, testing
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sidestep.policies.explore_commit import ExploreThenCommit
     from sidestep.policies.information_directed import InformationDirected
     from sidestep.policies.oful import OFUL
+    from sidestep.policies.outlook import RoundsLeft, rounds_left
     from sidestep.policies.protected_linucb import ProtectedLinUCB
     from sidestep.policies.protected_thompson import ProtectedThompson
     from sidestep.policies.recommend import Recommendation, intervals, recommend
@@ -57,6 +58,7 @@ __all__ = [
     "Recommendation",
     "Restrictions",
     "RoundRobinLinUCB",
+    "RoundsLeft",
     "Simplex",
     "Study",
     "Ticket",
@@ -72,6 +74,7 @@ __all__ = [
     "load_results",
     "policies",
     "recommend",
+    "rounds_left",
     "simulate",
     "simulate_many",
     "tell_all",
@@ -103,6 +106,8 @@ _HOME = {
     "Recommendation": "policies.recommend",
     "intervals": "policies.recommend",
     "recommend": "policies.recommend",
+    "RoundsLeft": "policies.outlook",
+    "rounds_left": "policies.outlook",
     "Restrictions": "policies.restrictions",
     "DirectedThompson": "policies.directed_thompson",
     "InformationDirected": "policies.information_directed",

@@ -3,6 +3,7 @@
 SidestepError                 everything that we raise on purpose
 |-- InputError (ValueError)   what came in cannot be used; says what was expected and what came
 |   |-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
+|   |-- MissingExtra          what was asked for needs an extra that is not installed; names it
 |   `-- NotFoundError         the storage has nothing of that name
 |       |-- StudyNotFound     ... no such study
 |       |-- TicketNotFound    ... no such ticket in this study
@@ -27,6 +28,7 @@ SidestepError                 everything that we raise on purpose
 `-- ExecutorError             there is nobody to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
+SlowRunWarning                many rounds are about to be played without a compiler (a warning)
 UnsignedStateWarning          a state of an older version does not say whose it is (a warning)
 DurabilityWarning             the database may forget what it has acknowledged (a warning)
 """
@@ -42,6 +44,10 @@ class InputError(SidestepError, ValueError):
 
 class UnknownNameError(InputError):
     """A name that is not in the catalog."""
+
+
+class MissingExtra(InputError, ImportError):
+    """What was asked for needs packages that a bare installation does not bring."""
 
 
 class NotFoundError(InputError):
@@ -138,6 +144,10 @@ class UnreachedDirectionsWarning(UserWarning):
 
 class DurabilityWarning(UserWarning):
     """The database may forget what it has acknowledged."""
+
+
+class SlowRunWarning(UserWarning):
+    """Many rounds are about to be played without a compiler."""
 
 
 class UnsignedStateWarning(UserWarning):

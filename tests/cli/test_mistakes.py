@@ -13,7 +13,7 @@ import pytest
 
 import sidestep
 from disks import fill_up
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.sql import SqlStore
 
 pytestmark = pytest.mark.full  # make test runs them, make check does not
 

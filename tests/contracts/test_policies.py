@@ -13,7 +13,7 @@ import pytest
 import sidestep as ss
 from sidestep import testing
 from sidestep.core.actions import UnitBall
-from sidestep.environments import FreshArms, Menus, blind_spot, failure, synthetic
+from sidestep.environments import FreshArms, Instance, Menus, blind_spot, failure, synthetic
 from sidestep.errors import CoreSetError
 from sidestep.policies.catalog import POLICIES, knobs_of
 
@@ -34,6 +34,7 @@ PLAYERS: dict[str, Callable[..., Any]] = {
     ON_THE_BALL_ONLY[1]: partial(ss.ProtectedLinUCB, coreset="lazy"),
 }
 
+CAREFUL = {"caution": 0.9, "safe": (1.0, 0.0, 0.0)}  # within tolerances only
 OTHER_VALUES: dict[str, dict[str, Any]] = {
     "protected-linucb": {
         "rho": 1.0,
@@ -67,7 +68,7 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "patience": 2,
     },
     "oful": {"rho": 1.0, "delta": 0.5, "radius": "printed"},
-    "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9, "query": "widest"},
+    "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9, "query": "widest", **CAREFUL},
     "information-directed": {"rho": 1.0, "memory": 20.0, "delta": 0.9},
     "directed-thompson": {
         "rho": 1.0,
@@ -76,6 +77,7 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "informative": 5.0,
         "share": 1e-6,
         "kappa": 0.01,
+        **CAREFUL,
     },
     "explore-then-commit": {"rounds": 50, "rho": 1.0},
     "uniform": {},
@@ -172,7 +174,8 @@ def those(wanted: Callable[[str, str], bool]) -> Any:
 
 
 def is_special(name: str, knob: str) -> bool:
-    return knob in RARE | WATCHING | set(ENDS_IN_AN_ERROR) or (name, knob) in UNTOLD
+    special = RARE | WATCHING | set(ENDS_IN_AN_ERROR) | set(CAREFUL)
+    return knob in special or (name, knob) in UNTOLD
 
 
 @those(lambda name, knob: not is_special(name, knob))
@@ -202,6 +205,15 @@ def test_the_level_of_the_rank_changes_something_where_the_rank_is_not_told(name
 @those(lambda _, knob: knob in RARE)
 def test_a_price_changes_something_where_no_contender_can_tell(name, knob):
     assert goes_another_way(name, knob, blind_spot(), rounds=500)
+
+
+@those(lambda _, knob: knob in CAREFUL)
+def test_caution_and_where_it_starts_change_something_within_tolerances(name, knob):
+    arms = ss.Arms(np.vstack([np.zeros(3), np.eye(3)]))
+    theta = synthetic(3, 2, 1, arms, seed=1).theta
+    world = Instance(theta, arms, 0.1, tolerance=0.15, penalty=5.0)
+    plain = {"caution": 0.8} if knob == "safe" else {}
+    assert goes_another_way(name, knob, world, rounds=30, **plain)
 
 
 @pytest.mark.parametrize(("knob", "value"), [("rho", 1.0), ("delta", 0.5)])

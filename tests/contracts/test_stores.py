@@ -14,10 +14,18 @@ from sidestep.errors import (
     StudyExists,
     StudyNotFound,
 )
-from sidestep.studies.events import ERASED, GENESIS, digest, hash_of, words_hold
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import CLOSED, OPEN, SNAPSHOTS_KEPT, Snapshot, Store, open_store, write
+from sidestep.studies.storage.events import ERASED, GENESIS, digest, hash_of, words_hold
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.store import (
+    CLOSED,
+    OPEN,
+    SNAPSHOTS_KEPT,
+    Snapshot,
+    Store,
+    open_store,
+    write,
+)
 
 
 class Clock:

@@ -12,6 +12,7 @@ from numba.core.runtime import _nrt_python, rtsys
 
 import sidestep
 from sidestep.core import compiled
+from sidestep.core.cache import cache_folder, fingerprint
 from sidestep.core.geometry import dot
 from sidestep.core.kernels import KERNELS, kernel
 from sidestep.environments import synthetic
@@ -52,16 +53,16 @@ def test_compiled_code_goes_to_the_users_cache_and_says_so_once(tmp_path):
     assert not list(PACKAGE.rglob("*.nbi"))
 
 
-def test_a_folder_that_the_user_names_is_taken_as_it_is(monkeypatch, tmp_path):
+def test_in_a_folder_that_the_user_names_every_source_has_its_own(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert compiled.cache_folder() == str(tmp_path)
+    assert cache_folder() == str(tmp_path / fingerprint())
 
 
 def test_without_a_cache_folder_of_the_system_the_home_is_taken(monkeypatch, tmp_path):
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert Path(compiled.cache_folder()).parent == tmp_path / ".cache" / "sidestep"
+    assert Path(cache_folder()).parent == tmp_path / ".cache" / "sidestep"
 
 
 @pytest.mark.full

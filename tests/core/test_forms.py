@@ -15,7 +15,7 @@ from sidestep.core.forms import (
     follow,
     upper_means,
 )
-from sidestep.core.passes import scores, scores_before
+from sidestep.core.passes import scores
 from sidestep.core.quadratics import CHUNK, both_forms
 
 METRICS = pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def unit_width(metric, rows, square):
 
 
 @SIZES
-@pytest.mark.parametrize("d", [*range(1, 12), 16, 17])  # written out up to 8, then by threes
+@pytest.mark.parametrize("d", [*range(1, 12), 16, 17])  # written out up to 8, then in tiles
 def test_scores_and_forms_are_those_of_numpy(count, d):
     rows = vectors(count, d=d)
     root = np.random.default_rng(2).standard_normal((d + 1, d))
@@ -72,8 +72,6 @@ def test_scores_and_forms_are_those_of_numpy(count, d):
     one, other = np.empty(count), np.empty(count)
     scores(menu_of(rows).columns, first, one)
     assert one == pytest.approx(rows @ first, abs=1e-13)
-    scores_before(menu_of(rows).columns, first, d // 2, other)
-    assert other == pytest.approx(rows[:, : d // 2] @ first[: d // 2], abs=1e-13)
     both_forms(menu_of(rows).columns, second, matrix, 0.3, one, other)
     matrix += 0.3 * np.eye(d)
     assert one == pytest.approx(rows @ second, abs=1e-13)
@@ -122,7 +120,7 @@ def test_a_row_that_is_not_filled_is_not_followed():
 
 
 @METRICS
-@pytest.mark.parametrize("d", [9, 16, 21])  # the last eight columns are taken with the correction
+@pytest.mark.parametrize("d", [9, 16, 21])
 def test_forms_follow_in_more_dimensions_than_a_pass_takes(metric, d):
     rng, rhos = np.random.default_rng(5), np.full(1, 0.1)
     rows = vectors(40, d=d)

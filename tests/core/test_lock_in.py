@@ -9,6 +9,9 @@ from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.forms import Menu
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
 from sidestep.environments import failure, synthetic
+from sidestep.policies.base import EXPLORE, LOCKED, PLAY, after_monitor
+from sidestep.policies.dispatch import Choice
+from sidestep.policies.monitoring import SILENT, Watch
 
 RHO = np.full(2, 0.1)
 LOUD = Confidence(RHO, np.full(2, 1.0), 1.0, 1.0, 0.001, LOGDET)
@@ -25,13 +28,30 @@ def played(actions, theta, index=(0, 1), noise=None):
 
 
 def test_it_looks_after_so_many_rounds_of_one_arm_and_then_after_twice_as_many():
-    one, other, theta = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.eye(2)
-    monitor = LockInMonitor(4, False)
-    assert not is_due(monitor, no_evidence(RHO, 2), one)
-    due = [is_due(monitor, played([one] * n, theta), one) for n in range(1, 18)]
-    assert [n + 1 for n, yes in enumerate(due) if yes] == [4, 8, 16]
-    assert not is_due(monitor, played([one] * 4, theta), other)
-    assert not is_due(monitor, played([one, other, one, one], theta), one)
+    assert [streak for streak in range(18) if is_due(4, streak)] == [4, 8, 16]
+
+
+def test_it_speaks_only_where_the_last_action_is_played_again():
+    world = failure(1.0)
+    arms = world.actions
+    worse = np.array(arms.vectors[0])
+    menu = Menu(arms.columns, arms.squared)
+    for n, due in [(49, False), (50, True), (51, False), (100, True)]:
+        watch = Watch(LockInMonitor(50, False), LOUD, played([worse] * n, world.theta), 1)
+        assert watch.is_due() == due
+        verdict = watch.verdict(menu)
+        again, other = (Choice(arm, 0, PLAY, 0.7) for arm in (0, 1))
+        assert after_monitor(verdict, worse, menu, again) == Choice(0, 0, LOCKED, 0.7)
+        assert after_monitor(verdict, worse, menu, other) == other
+        explored = after_monitor(verdict, worse, menu, again._replace(phase=EXPLORE))
+        assert explored.phase == EXPLORE
+
+
+def test_an_action_that_is_not_on_the_menu_is_not_looked_at():
+    world = failure(1.0)
+    watch = Watch(LockInMonitor(2, False), LOUD, played([np.ones(2)] * 2, world.theta), 1)
+    arms = world.actions
+    assert watch.verdict(Menu(arms.columns, arms.squared))[0] == SILENT
 
 
 def test_in_the_papers_example_the_worse_arm_is_locked_in_and_the_better_one_is_named():
@@ -51,7 +71,6 @@ def test_an_arm_that_every_rival_was_measured_against_is_not_locked_in():
     worse, better = (np.array(arm) for arm in arms.vectors)
     evidence = played([better, better, worse, worse] * 2000 + [better] * 50, world.theta)
     menu, monitor = Menu(arms.columns, arms.squared), LockInMonitor(50, False)
-    assert is_due(monitor, evidence, better)
     assert not locked_in(monitor, LOUD, evidence, menu, 1, 1)[0]
 
 
@@ -66,7 +85,6 @@ def test_a_noise_scale_that_is_not_told_is_learned_and_raises_no_alarm_of_its_ow
         ([worse] * 50, 0, True),
     ]:
         evidence = played(history, world.theta, noise=rng.standard_normal(len(history)))
-        assert is_due(monitor, evidence, history[-1])
         assert locked_in(monitor, LOUD, evidence, menu, 1, arm)[0] == expected
         assert locked_in(monitor, untold, evidence, menu, 1, arm)[0] == expected
 

@@ -1,6 +1,7 @@
 """Reasons: the contender, what each result would settle, the price, and what is expected."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import sidestep as ss
 from sidestep.core.aims import expected_values
 from sidestep.core.posterior import posterior_of
 from sidestep.environments import Instance, synthetic
+from sidestep.policies.reasons import standpoint_for
 
 WITHIN = {"tolerance": 0.15, "penalty": 5.0}
 PROJECTED: dict[str, float] = {}
@@ -95,6 +97,20 @@ def test_a_policy_without_a_posterior_gives_no_reasons():
     policy = ss.EpsilonGreedy(game.problem)
     decision = policy.ask(policy.init(), game.actions, np.random.default_rng(0))
     assert (decision.rival, decision.shares, decision.price, decision.expected) == (None,) * 4
+
+
+def test_where_noise_is_learned_reasons_rest_on_the_posterior_that_decided():
+    game = world(WITHIN)
+    problem = replace(game.problem, noise_scale=None)
+    policy, rng = ss.DirectedThompson(problem), np.random.default_rng(0)
+    state = policy.init()
+    for _ in range(30):
+        query = policy.ask(state, game.actions, rng).query
+        state = policy.tell(state, query, game.observe(query, rng))
+    prior, evidence = policy.knobs.prior, state.evidence
+    here = standpoint_for(problem, prior, evidence, state.core_set, policy.knobs.rank)
+    for ours, kernels in zip(here.posterior, posterior_of(prior, evidence), strict=True):
+        np.testing.assert_allclose(ours, kernels, rtol=1e-8, atol=1e-10)
 
 
 def test_an_ask_with_reasons_takes_a_few_milliseconds_over_a_hundred_arms():

@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from sidestep.service.app import create_app  # noqa: E402
 from sidestep.service.settings import Settings  # noqa: E402
-from sidestep.studies.sql import SqlStore  # noqa: E402
+from sidestep.studies.storage.sql import SqlStore  # noqa: E402
 
 with tempfile.TemporaryDirectory() as folder:
     store = SqlStore.open(Path(folder) / "empty.db")

@@ -12,7 +12,7 @@ from running import PASSWORD, Running
 from sidestep.service.auth import SESSION
 from sidestep.service.pages.shell import BROWSER, forms_secret
 from sidestep.service.passwords import hashed
-from sidestep.studies.roles import EVERYWHERE, ROLES, Grant
+from sidestep.studies.people.roles import EVERYWHERE, ROLES, Grant
 
 PLAUSIBLE = {  # a result of every outcome of the clinic, as a form sends it
     "systolic pressure": {"value__0": "140"},

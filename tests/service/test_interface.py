@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from clinic import FACTORS, PROTECTED, TARGET, clinic, play
-from sidestep.studies.exchange import export_study
-from sidestep.studies.memory import MemoryStore
+from sidestep.studies.storage.exchange import export_study
+from sidestep.studies.storage.memory import MemoryStore
 
 GIVEN = dict.fromkeys(("lisinopril", "amlodipine", "chlortalidone"), 0)
 

@@ -10,7 +10,7 @@ from schemathesis.specs.openapi import checks as conformance
 
 from clinic import clinic
 from running import Running
-from sidestep.studies.roles import ADMIN, EVERYWHERE, Grant
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE, Grant
 
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "openapi.json"
 EXAMPLES = 12  # requests for every operation

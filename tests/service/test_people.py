@@ -14,8 +14,8 @@ from sidestep.errors import InputError
 from sidestep.service.auth import SESSION
 from sidestep.service.passwords import TRIES, hashed, matches
 from sidestep.service.server import check_host_allowed
-from sidestep.studies.record import verify
-from sidestep.studies.roles import ADMIN, EVERYWHERE, Grant
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE, Grant
+from sidestep.studies.storage.record import verify
 
 
 def csrf_of(page):

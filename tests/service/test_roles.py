@@ -7,7 +7,7 @@ from fastapi.routing import APIRoute
 from houses import CALLERS, NOBODY, OWNER, STRANGER
 
 from sidestep.service.auth import Needs, NeedsEverywhere, known_caller
-from sidestep.studies.roles import ADMIN, READ, ROLES
+from sidestep.studies.people.roles import ADMIN, READ, ROLES
 
 PUBLIC = {"/health", "/ready", "/login", "/logout", "/guide", "/static/{name}"}
 PUBLIC |= {"/answer/{secret}", "/v1/openapi.json"}

@@ -16,11 +16,11 @@ from reference import Client
 from workers import PROCESSES, Worker
 
 from sidestep.errors import AlreadyAnswered
-from sidestep.studies.events import Event
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.record import verify
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.events import Event
+from sidestep.studies.storage.record import verify
+from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.study import Study
 
 STUDY = "drill"

@@ -8,7 +8,7 @@ most once; and a read shows everything that had succeeded before it began.
 from collections import Counter
 from typing import NamedTuple
 
-from sidestep.studies.events import Event
+from sidestep.studies.storage.events import Event
 
 OK, FAIL, UNKNOWN = "ok", "fail", "unknown"
 

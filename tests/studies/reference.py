@@ -3,8 +3,8 @@
 from typing import Any
 
 from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
-from sidestep.studies.events import Event
-from sidestep.studies.store import Log, Store, write
+from sidestep.studies.storage.events import Event
+from sidestep.studies.storage.store import Log, Store, write
 
 OUTCOME = "sodium"
 

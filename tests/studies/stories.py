@@ -8,7 +8,7 @@ import numpy as np
 from product import TEAM, product_setup
 
 from sidestep.cli.world import CLINIC, clinic_setup, is_within, truly_best
-from sidestep.studies.memory import MemoryStore
+from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
 
 ROUNDS = 60

@@ -7,12 +7,12 @@ from sqlalchemy.exc import DBAPIError
 
 from clinic import clinic
 from sidestep.errors import AccountExists, AccountNotFound, InputError, TicketNotFound
-from sidestep.studies.accounts import Accounts
-from sidestep.studies.grants import Grants
-from sidestep.studies.record import verify
-from sidestep.studies.roles import ADMIN, EVERYWHERE, ROLES, Grant, Rights, checked_roles
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.tables import CHANGES
+from sidestep.studies.people.accounts import Accounts
+from sidestep.studies.people.grants import Grants
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE, ROLES, Grant, Rights, checked_roles
+from sidestep.studies.storage.record import verify
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.tables import CHANGES
 
 LATER = datetime.now(UTC) + timedelta(days=2)
 

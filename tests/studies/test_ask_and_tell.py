@@ -19,7 +19,7 @@ from sidestep.errors import (
     TicketNotFound,
 )
 from sidestep.service.client import Client
-from sidestep.studies.memory import MemoryStore
+from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 

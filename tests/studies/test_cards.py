@@ -8,16 +8,23 @@ from html.parser import HTMLParser
 import pytest
 
 from clinic import clinic, play
-from sidestep.studies.best_card import best_card
-from sidestep.studies.card import Card, Command, Gauge, Prose, Section, Table, Verdict, verdict_of
-from sidestep.studies.cards import why_text
-from sidestep.studies.doubt import asked_twice, doubt_text
-from sidestep.studies.markup import Markup, tag
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.overview import age_text
-from sidestep.studies.text import gauge_text
-from sidestep.studies.units import Factor, Outcome
-from sidestep.studies.words import (
+from sidestep.studies.cards.ask_card import why_text
+from sidestep.studies.cards.best_card import best_card
+from sidestep.studies.cards.card import (
+    Card,
+    Command,
+    Gauge,
+    Prose,
+    Section,
+    Table,
+    Verdict,
+    verdict_of,
+)
+from sidestep.studies.cards.doubt import asked_twice, doubt_text
+from sidestep.studies.cards.markup import Markup, tag
+from sidestep.studies.cards.overview import age_text
+from sidestep.studies.cards.text import gauge_text
+from sidestep.studies.cards.words import (
     VOCABULARIES,
     digits_of,
     limit_text,
@@ -26,6 +33,8 @@ from sidestep.studies.words import (
     set_text,
     signed,
 )
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.units import Factor, Outcome
 
 FORBIDDEN = ("posterior", "arm ", "acquisition", "index", "regret", "nan", "None")
 

@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from sidestep.errors import ConflictError, InputError, StorageError
-from sidestep.studies.copies import backup, check_backup, restore
-from sidestep.studies.events import digest
-from sidestep.studies.exchange import export_study
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import Snapshot
+from sidestep.studies.storage.copies import backup, check_backup, restore
+from sidestep.studies.storage.events import digest
+from sidestep.studies.storage.exchange import export_study
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.store import Snapshot
 
 
 @pytest.fixture

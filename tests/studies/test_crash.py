@@ -26,8 +26,8 @@ from workers import Worker
 from databases import server_user
 from disks import fill_up
 from sidestep.errors import AlreadyAnswered, StorageBusy, StorageError, StorageFull
-from sidestep.studies.record import verify
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.record import verify
+from sidestep.studies.storage.sql import SqlStore
 
 pytestmark = pytest.mark.full
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sidestep.studies.doctor import doctor
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.doctor import doctor
+from sidestep.studies.storage.sql import SqlStore
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sidestep import __version__
 from sidestep.errors import InputError
-from sidestep.studies.events import (
+from sidestep.studies.storage.events import (
     ERASED,
     GENESIS,
     Entry,

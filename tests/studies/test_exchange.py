@@ -5,11 +5,11 @@ import json
 import pytest
 
 from sidestep.errors import ConflictError, InputError, StudyExists
-from sidestep.studies.events import digest
-from sidestep.studies.exchange import export_study, import_study
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.record import erase, verify
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.events import digest
+from sidestep.studies.storage.exchange import export_study, import_study
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.record import erase, verify
+from sidestep.studies.storage.sql import SqlStore
 
 FRAME = '{"dose":[1,2,3]}'
 

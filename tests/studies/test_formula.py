@@ -5,7 +5,7 @@ import pytest
 
 from clinic import clinic
 from sidestep.studies.formula import Features
-from sidestep.studies.memory import MemoryStore
+from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.units import Factor
 
 DOSE = Factor("dose", 0, 40, unit="mg", step=10, baseline=20)

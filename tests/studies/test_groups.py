@@ -7,9 +7,9 @@ import pytest
 
 from clinic import clinic
 from sidestep.errors import AlreadyAnswered, InputError, KeyReused, StorageFull, TicketNotFound
-from sidestep.studies.groups import Groups
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.groups import Groups
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.study import Study
 
 

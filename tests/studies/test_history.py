@@ -10,9 +10,9 @@ from reference import Client
 from workers import Worker
 
 from sidestep.errors import ConflictError, InputError, StorageError
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.record import verify
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.record import verify
+from sidestep.studies.storage.sql import SqlStore
 
 pytestmark = pytest.mark.full
 

@@ -4,8 +4,8 @@ import pytest
 
 from clinic import clinic
 from sidestep.errors import KeyReused
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.record import erase
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.record import erase
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -16,11 +16,11 @@ from hypothesis.stateful import (
 from reference import Client
 
 from sidestep.errors import AlreadyAnswered, InputError, KeyReused, StudyExists
-from sidestep.studies.exchange import export_study, import_study
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.record import verify
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import Snapshot
+from sidestep.studies.storage.exchange import export_study, import_study
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.record import verify
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.store import Snapshot
 
 NAMES = st.sampled_from(["one", "two"])
 ACTORS = st.sampled_from(["ada", "bob"])

@@ -9,8 +9,8 @@ from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import InputError
 from sidestep.policies.recommend import recommend
 from sidestep.studies.advice import Contender, Narrowing
-from sidestep.studies.best_card import best_card
-from sidestep.studies.memory import MemoryStore
+from sidestep.studies.cards.best_card import best_card
+from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.units import Factor
 
 NAMES = [TARGET.name, *(outcome.name for outcome in PROTECTED)]

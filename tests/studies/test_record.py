@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from sidestep.errors import InputError, RecordError
-from sidestep.studies.events import Entry
-from sidestep.studies.memory import MemoryStore
-from sidestep.studies.record import erase, verify
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.events import Entry
+from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.record import erase, verify
+from sidestep.studies.storage.sql import SqlStore
 
 
 def fill(store, study="pilot", rounds=3):

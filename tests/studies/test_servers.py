@@ -8,9 +8,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from sidestep.errors import DurabilityWarning, StorageBusy, StorageError, StorageLost
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import open_store, write
-from sidestep.studies.tables import METADATA, VERSION_TABLE
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.store import open_store, write
+from sidestep.studies.storage.tables import METADATA, VERSION_TABLE
 
 
 def ask(store, study="pilot", **more):

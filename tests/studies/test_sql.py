@@ -22,12 +22,12 @@ from sidestep.errors import (
     StorageError,
     StorageFull,
 )
-from sidestep.studies.copies import backup
-from sidestep.studies.events import GENESIS, Entry, utc_now
-from sidestep.studies.record import verify
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import OPEN, Head, Snapshot, open_store
-from sidestep.studies.tables import METADATA, SCHEMA, VERSION_TABLE
+from sidestep.studies.storage.copies import backup
+from sidestep.studies.storage.events import GENESIS, Entry, utc_now
+from sidestep.studies.storage.record import verify
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.store import OPEN, Head, Snapshot, open_store
+from sidestep.studies.storage.tables import METADATA, SCHEMA, VERSION_TABLE
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src"
@@ -35,7 +35,7 @@ SOURCE = HERE.parents[1] / "src"
 
 def revisions() -> list[str]:
     settings = Config()
-    settings.set_main_option("script_location", "sidestep.studies:migrations")
+    settings.set_main_option("script_location", "sidestep.studies.storage:migrations")
     return [step.revision for step in ScriptDirectory.from_config(settings).walk_revisions()][::-1]
 
 
@@ -83,7 +83,7 @@ def test_a_new_file_is_made_as_the_migrations_would_leave_it(opened, tmp_path):
     migrated = sa.create_engine(f"sqlite:///{tmp_path / 'migrated.db'}")
     with migrated.begin() as connection:
         settings = Config()
-        settings.set_main_option("script_location", "sidestep.studies:migrations")
+        settings.set_main_option("script_location", "sidestep.studies.storage:migrations")
         settings.attributes["connection"] = connection
         command.upgrade(settings, "head")
     listed = sa.text("SELECT type, name, sql FROM sqlite_master ORDER BY name")
@@ -107,7 +107,8 @@ def test_migrations_leave_the_tables_that_the_statements_expect_on_sqlite(opened
 
 
 def test_reopening_needs_no_migrations_and_not_even_their_library(opened, path):
-    code = f"import sys; from sidestep.studies.store import open_store; open_store({str(path)!r})\n"
+    code = "import sys; from sidestep.studies.storage.store import open_store\n"
+    code += f"open_store({str(path)!r})\n"
     code += "print('sqlalchemy' in sys.modules, 'alembic' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False", "False"]
@@ -236,8 +237,8 @@ def append(store, body):
 AS_NOBODY = """
 import os, sys
 from sidestep.errors import StorageError
-from sidestep.studies.store import open_store
-from sidestep.studies import sql
+from sidestep.studies.storage.store import open_store
+from sidestep.studies.storage import sql
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
 store = open_store(sys.argv[1])
@@ -337,13 +338,13 @@ class Blocked:
         if name.split(".")[0] in ("numpy", "scipy", "numba", "pydantic", "polars"):
             raise ImportError(f"{name} is not here")
 sys.meta_path.insert(0, Blocked())
-from sidestep.studies.store import open_store
-from sidestep.studies.copies import backup
-from sidestep.studies.events import GENESIS, Entry, utc_now
-from sidestep.studies.record import verify
-from sidestep.studies.exchange import export_study
-from sidestep.studies.copies import backup
-from sidestep.studies.doctor import doctor
+from sidestep.studies.storage.store import open_store
+from sidestep.studies.storage.copies import backup
+from sidestep.studies.storage.events import GENESIS, Entry, utc_now
+from sidestep.studies.storage.record import verify
+from sidestep.studies.storage.exchange import export_study
+from sidestep.studies.storage.copies import backup
+from sidestep.studies.storage.doctor import doctor
 store = open_store(sys.argv[1])
 with store.writing("pilot") as log:
     ticket = log.append("asked", body={}, actor="ada").seq

@@ -3,7 +3,7 @@
 import pytest
 
 from clinic import clinic, play
-from sidestep.studies.memory import MemoryStore
+from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.story import story
 
 

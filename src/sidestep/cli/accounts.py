@@ -10,8 +10,8 @@ from sidestep.cli.serve import need_extra
 from sidestep.cli.terminal import DEFAULT, AsJson, Storage
 
 if TYPE_CHECKING:
-    from sidestep.studies.accounts import Accounts
-    from sidestep.studies.grants import Grants
+    from sidestep.studies.people.accounts import Accounts
+    from sidestep.studies.people.grants import Grants
 
 TERMINAL = "terminal"  # who changed an account here
 
@@ -40,7 +40,7 @@ def add_user(
     Example: sidestep user add ada --admin
              sidestep user add lab --role tell --study bp-pilot-07
     """
-    from sidestep.studies.roles import ADMIN, EVERYWHERE, Grant, checked_roles
+    from sidestep.studies.people.roles import ADMIN, EVERYWHERE, Grant, checked_roles
 
     roles = checked_roles([*([ADMIN] if admin else []), *(role or [])])
     accounts, grants = _opened(storage)
@@ -122,7 +122,7 @@ def create_token(
 
     Example: sidestep token create lims --role tell --study bp-pilot-07 --days 90
     """
-    from sidestep.studies.tokens import make_token
+    from sidestep.studies.people.tokens import make_token
 
     accounts, grants = _opened(storage)
     token, text = make_token(
@@ -141,7 +141,7 @@ def list_tokens(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
     Example: sidestep token list
     """
-    from sidestep.studies.tokens import token_to_json
+    from sidestep.studies.people.tokens import token_to_json
 
     accounts, grants = _opened(storage)
     rows = [token_to_json(grants, token) for token in accounts.tokens()]
@@ -172,7 +172,7 @@ def revoke_token(
 def _change(
     verb: str, name: str, roles: list[str], studies: list[str] | None, storage: str
 ) -> None:
-    from sidestep.studies.roles import EVERYWHERE, Grant, checked_roles
+    from sidestep.studies.people.roles import EVERYWHERE, Grant, checked_roles
 
     accounts, grants = _opened(storage)
     person = accounts.known(name)
@@ -201,9 +201,9 @@ def _password() -> str:
 
 
 def _opened(storage: str) -> "tuple[Accounts, Grants]":
-    from sidestep.studies.accounts import Accounts
-    from sidestep.studies.grants import Grants
-    from sidestep.studies.sql import SqlStore
+    from sidestep.studies.people.accounts import Accounts
+    from sidestep.studies.people.grants import Grants
+    from sidestep.studies.storage.sql import SqlStore
 
     store = SqlStore.open(storage)
     return Accounts(store), Grants(store)

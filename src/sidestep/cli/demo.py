@@ -11,10 +11,10 @@ from sidestep.cli.terminal import print_card
 from sidestep.cli.world import CLINIC, clinic_setup, is_within, truly_best
 from sidestep.errors import InputError
 from sidestep.studies.book import Question
-from sidestep.studies.store import Store
+from sidestep.studies.cards.words import digits_of, set_text, signed, with_unit
+from sidestep.studies.storage.store import Store
 from sidestep.studies.study import Study
 from sidestep.studies.ticket import Ticket
-from sidestep.studies.words import digits_of, set_text, signed, with_unit
 
 NAME = "demo"
 HELP = "Enter: the laboratory answers.  A number: your own result.  b: best.  e: explain.  q: quit."

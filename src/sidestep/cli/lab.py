@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from sidestep.core.checks import check_lab
 from sidestep.core.lookup import look_up
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
@@ -25,6 +26,7 @@ from sidestep.experiments.variants import has_patients, patients_of, shortened, 
 console = Console(stderr=True)
 
 
+LAB = ("numba", "polars", "matplotlib", "PIL")  # what a sweep and its report need
 SHOWN = 10  # failed runs that are named
 
 
@@ -38,6 +40,7 @@ def reproduce(
     overwrite: bool,
 ) -> list[Failed]:
     """Run shipped experiments, keeping what is done already; nothing runs where one is refused."""
+    check_lab("reproduce", *LAB)
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
     specs = [shortened(parse_spec(text, f"{name}.toml"), settings) for name, text in texts.items()]
@@ -68,6 +71,7 @@ def run_spec(
     path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool, overwrite: bool
 ) -> list[Failed]:
     """Run an experiment from a file; returns the runs that failed."""
+    check_lab("run", *LAB)
     spec = read_spec(path)
     check_owner(out, spec, resume=resume, overwrite=overwrite)
     return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)

@@ -29,7 +29,7 @@ def list_studies(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
     Example: sidestep study list
     """
-    from sidestep.studies.overview import list_card
+    from sidestep.studies.cards.overview import list_card
     from sidestep.studies.study import Study
 
     print_card(
@@ -50,7 +50,7 @@ def history(
 
     Example: sidestep study history bp-pilot-07 --after 50
     """
-    from sidestep.studies.record_card import history_card
+    from sidestep.studies.cards.record_card import history_card
 
     study = open_study(name, storage)
     print_card(
@@ -92,8 +92,8 @@ def import_file(
     Example: sidestep study import bp-pilot-07 earlier.csv
              sidestep study import bp-pilot-07.jsonl
     """
-    from sidestep.studies.exchange import import_study
-    from sidestep.studies.store import open_store
+    from sidestep.studies.storage.exchange import import_study
+    from sidestep.studies.storage.store import open_store
 
     if len(parts) > 2:
         raise InputError(f"import must have a NAME and a FILE, got {len(parts)} words")
@@ -160,8 +160,8 @@ def backup(
 
     Example: sidestep study backup monday.db
     """
-    from sidestep.studies import copies
-    from sidestep.studies.sql import SqlStore
+    from sidestep.studies.storage import copies
+    from sidestep.studies.storage.sql import SqlStore
 
     _report(copies.backup(SqlStore.open(storage, create=False), file), f"saved in {file}", as_json)
 
@@ -179,8 +179,8 @@ def restore(
 
     Example: sidestep study restore monday.db --storage new.db
     """
-    from sidestep.studies import copies
-    from sidestep.studies.sql import SqlStore
+    from sidestep.studies.storage import copies
+    from sidestep.studies.storage.sql import SqlStore
 
     if check:
         _report(copies.check_backup(file), f"{file} can be restored", as_json)
@@ -194,8 +194,8 @@ def doctor(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
     Example: sidestep study doctor
     """
-    from sidestep.studies import doctor as examination
-    from sidestep.studies.sql import SqlStore
+    from sidestep.studies.storage import doctor as examination
+    from sidestep.studies.storage.sql import SqlStore
 
     findings = examination.doctor(SqlStore.open(storage, create=False))
     if as_json:

@@ -12,7 +12,7 @@ from sidestep.errors import InputError
 
 if TYPE_CHECKING:
     from sidestep.service.settings import Loaded
-    from sidestep.studies.sql import SqlStore
+    from sidestep.studies.storage.sql import SqlStore
 
 DEMO = "demo.db"
 DEMO_ROUNDS = 26

@@ -14,7 +14,7 @@ import typer
 from sidestep.errors import InputError
 
 if TYPE_CHECKING:
-    from sidestep.studies.card import Card
+    from sidestep.studies.cards.card import Card
     from sidestep.studies.plan import Plan
     from sidestep.studies.study import Study
 
@@ -66,7 +66,7 @@ def print_card(card: "Card", *, as_json: bool, storage: str = DEFAULT) -> None:
 
 def _with_storage(card: "Card", storage: str) -> "Card":
     """The card with commands that can be typed as they are."""
-    from sidestep.studies.card import Command
+    from sidestep.studies.cards.card import Command
 
     if storage in (DEFAULT, os.environ.get("SIDESTEP_STORAGE")):
         return card

@@ -26,7 +26,14 @@ CERTAIN = 7.0  # standard deviations from a limit, beyond which no fine is expec
 
 def within(vectors: FloatArray, actions: FloatArray, limits: Limits) -> FloatArray:
     """Value of every action (K, d) under every draw (n, L+1, d), within tolerances; (n, K)."""
-    effects = np.asarray(vectors) @ np.asarray(actions).T  # (n, L+1, K)
+    return fined(np.asarray(vectors) @ np.asarray(actions).T, limits)
+
+
+def fined(effects: FloatArray, limits: Limits) -> FloatArray:
+    """Value of every action, given its effects on the target and every protected outcome.
+
+    effects (..., L+1, K); (..., K)
+    """
     side = effects[..., 1:, :]
     beyond = np.maximum(side - limits.high[:, None], limits.low[:, None] - side)
     fine = limits.penalty @ np.maximum(beyond, 0.0)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.arrays import FloatArray
-from sidestep.errors import InputError
+from sidestep.errors import InputError, MissingExtra
 
 SLACK = 1e-9  # relative slack when a length is compared with its bound
 SMALLEST, LARGEST = 1e-50, 1e50  # of a scale: squares of products of two still fit into a float
@@ -57,6 +58,17 @@ def check_rng(rng: object) -> None:
         raise InputError(
             f"rng must be a numpy Generator, np.random.default_rng(0), got {shown(rng)}"
         )
+
+
+def check_lab(what: str, *packages: str) -> None:
+    """Raise unless these packages of the extra `lab` are installed; `what` needs them."""
+    for package in packages:
+        try:
+            import_module(package)
+        except ImportError:
+            raise MissingExtra(
+                f'{what} needs {package}, which is not installed: pip install "sidestep[lab]"'
+            ) from None
 
 
 def as_numbers(name: str, value: object) -> FloatArray:

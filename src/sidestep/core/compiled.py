@@ -1,32 +1,39 @@
-"""How kernels are compiled, for those who ask: numba, and a cache that notices every edit.
+"""How kernels are compiled, for those who ask. The only file that imports numba.
 
 Live code never comes here: `ask` and `tell` run the kernels as they are. `simulate` compiles its loop
 where numba is installed, because it plays millions of rounds. `compiled_steps` lets `ask` and `tell` run
 compiled too.
 
-numba's own cache looks only at the file of the function that is called. A kernel that calls
-another file's kernel would go on with yesterday's version of it, so compiled code is kept in a
-folder named after the whole source: edit any file and everything is compiled anew, once.
+What is compiled whole is an entry, such as the loop of one policy, with every kernel that it calls; its
+machine code is cached on disk. A kernel inside is a part: numba types and lowers it once in a process,
+and LLVM works on it in the entry alone. By itself numba would optimise every part, and translate it to
+machine code, for its own sake and again in every caller of a caller: two thirds of the time.
 """
 
-import hashlib
+import gc
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, TypeVar
 
+from sidestep.core.cache import cache_folder
+from sidestep.core.checks import check_lab
 from sidestep.core.kernels import FAMILIES, KERNELS, Options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-SECONDS = 20  # what the loop of one policy takes to compile, roughly
-_ROOMS = ("core", "policies", "environments", "experiments/loop.py")  # where kernels are written
+SECONDS = 10  # what the loop of one policy takes to compile, roughly
 _steps_compiled = [os.environ.get("SIDESTEP_COMPILE", "") not in ("", "0")]
+_ENTRIES: set[Callable[..., Any]] = set()
+_OF_A_LIBRARY = (  # what a part does in its own way, or asks of numba's own library
+    "_optimize_final_module",
+    "_finalize_final_module",
+    "_finalize_dynamic_globals",
+)
+_TAUGHT: dict[Any, Any] = {}  # what numba was told, and must not be let go
 
 
 def is_installed() -> bool:
@@ -52,6 +59,7 @@ def step(function: Function) -> Function:
 @cache
 def compiled(function: Function) -> Function:
     """The kernel compiled whole, with all that it calls, and cached on disk."""
+    _numba()
     _teach()
     _ENTRIES.add(function)
     return compile_alone(function, KERNELS[function])
@@ -61,10 +69,13 @@ def compile_alone(function: Function, options: Options) -> Function:
     """One function compiled with these options, and cached on disk."""
     numba = _numba()
     settings: Any = numba.config
+    if settings.DISABLE_JIT:
+        return function
     before = settings.CACHE_DIR
     settings.CACHE_DIR = cache_folder()  # read once, while the function is decorated
     try:
-        return numba.njit(cache=True, nogil=options.nogil, **_settings(options))(function)
+        entry = {"cache": True, "nogil": options.nogil, "no_cfunc_wrapper": True}
+        return numba.njit(**entry, **_settings(options))(function)
     finally:
         settings.CACHE_DIR = before
 
@@ -72,15 +83,19 @@ def compile_alone(function: Function, options: Options) -> Function:
 @cache
 def _numba() -> Any:
     """The numba module, set up to say when it compiles."""
+    check_lab("compiled code", "numba")
     import numba  # noqa: PLC0415  (an extra, and half a second to import)
     from numba.core import event  # noqa: PLC0415
 
     class Announcer(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
-            _announce(event.data["dispatcher"].py_func, event.data["args"])
+            if event.data["dispatcher"].py_func in _ENTRIES:
+                _announce(event.data["dispatcher"].py_func, event.data["args"])
+                gc.disable()  # it would walk over all that numba builds, again and again
 
         def on_end(self, event: Any) -> None:
-            pass
+            if event.data["dispatcher"].py_func in _ENTRIES:
+                gc.enable()
 
     event.register("numba:compile", Announcer())
     return numba
@@ -88,35 +103,41 @@ def _numba() -> Any:
 
 def _announce(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     """Say on stderr what is being compiled: nobody should wait in silence."""
-    if function in _ENTRIES:
-        kind = getattr(arguments[0] if arguments else None, "instance_class", None)
-        whose = f" for {kind.__name__.removesuffix('Knobs')}" if kind else ""
-        print(
-            f"sidestep: compiling {function.__name__}{whose}, about {SECONDS} s, once",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
-_ENTRIES: set[Callable[..., Any]] = set()
-_TAUGHT: set[Any] = set()
+    kind = getattr(arguments[0] if arguments else None, "instance_class", None)
+    whose = f" for {kind.__name__.removesuffix('Knobs')}" if kind else ""
+    print(
+        f"sidestep: compiling {function.__name__}{whose}, about {SECONDS} s, once",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _teach() -> None:
     """Let compiled code call every kernel that is known by now, and every family by type."""
-    from numba.extending import overload, register_jitable  # noqa: PLC0415
+    from numba import njit, types  # noqa: PLC0415
+    from numba.core.typing.templates import infer_global  # noqa: PLC0415
+    from numba.extending import overload  # noqa: PLC0415
 
     for function, options in list(KERNELS.items()):
         if function not in _TAUGHT:
-            _TAUGHT.add(function)
-            inline = "always" if options.inline else "never"
-            register_jitable(inline=inline, **_settings(options))(function)
+            _TAUGHT[function] = part = njit(**_part(options))(function)
+            part.get_call_template = _for_any_number(part.get_call_template)
+            infer_global(function, types.Dispatcher(part))
     for selector, family in FAMILIES.items():
         for kind, function in family.items():
             if (selector, kind) not in _TAUGHT:
-                _TAUGHT.add((selector, kind))
-                settings = _settings(KERNELS[function])
-                overload(selector, jit_options=settings, strict=False)(_chosen(kind, function))
+                _TAUGHT[selector, kind] = choose = _chosen(kind, function)
+                overload(selector, jit_options=_part(KERNELS[function]), strict=False)(choose)
+
+
+def _for_any_number(resolve: Callable[..., Any]) -> Callable[..., Any]:
+    """Let numba compile a kernel for all numbers, not once more for each that is written in a call."""
+    from numba import types  # noqa: PLC0415
+
+    def resolve_for_any(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        return resolve(tuple(map(types.unliteral, arguments)), keywords)
+
+    return resolve_for_any
 
 
 def _chosen(kind: type, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,12 +149,25 @@ def _chosen(kind: type, function: Callable[..., Any]) -> Callable[..., Any]:
     return choose
 
 
+def _part(options: Options) -> dict[str, Any]:
+    """Options of numba for a kernel that only compiled code calls."""
+    part: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if knows_parts():
+        part["pipeline_class"] = _part_compiler()
+    return part | _settings(options)
+
+
 def _settings(options: Options) -> dict[str, Any]:
-    """Options of numba: IEEE arithmetic (no reassociation), and 1/0 gives inf."""
-    settings: dict[str, Any] = {"error_model": "numpy"}
-    if options.fma:
-        settings["fastmath"] = {"contract"}
-    if knows_refcounts():  # said of every kernel: it would be inherited from the caller
+    """Options of numba. All are said of every kernel: what is not would come from the caller.
+
+    IEEE arithmetic: sums are taken in the order in which they are written, and 1/0 is infinite.
+    """
+    settings: dict[str, Any] = {
+        "error_model": "numpy",
+        "fastmath": {"contract"} if options.fma else False,
+        "forceinline": options.inline,
+    }
+    if knows_refcounts():
         settings["_nrt"] = options.refcounts
     return settings
 
@@ -146,33 +180,41 @@ def knows_refcounts() -> bool:
     return hasattr(DefaultOptions, "_nrt")
 
 
-def cache_folder() -> str:
-    """Where compiled code is kept: NUMBA_CACHE_DIR if set, else the user's cache, by source.
+@cache
+def knows_parts() -> bool:
+    """Whether this numba builds its libraries as `_part_compiler` expects; if not, it takes longer."""
+    from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
 
-    Where the user's cache cannot be written (a locked-down account), a folder for temporary files.
-    """
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        return chosen
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(home, "sidestep", fingerprint())
-    try:
-        os.makedirs(folder, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    mine = f"sidestep-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    return os.path.join(tempfile.gettempdir(), mine, fingerprint())
+    return all(hasattr(JITCodeLibrary, name) for name in _OF_A_LIBRARY)
 
 
 @cache
-def fingerprint() -> str:
-    """A name for this very source: it changes with every edit of a room that holds kernels."""
-    source = Path(__file__).parents[1]
-    content = hashlib.sha256(sys.version.encode())
-    for room in _ROOMS:
-        for file in sorted([source / room, *(source / room).glob("*.py")]):
-            if file.suffix == ".py":
-                content.update(file.read_bytes())
-    return content.hexdigest()[:16]
+def _part_compiler() -> Any:
+    """Numba's compiler, but for code that is only ever linked into the code of an entry."""
+    from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
+    from numba.core.compiler import Compiler  # noqa: PLC0415
+
+    class Part(JITCodeLibrary):  # type: ignore[misc]
+        def _optimize_final_module(self) -> None:
+            """Leave that to the entry."""
+
+        def _finalize_final_module(self) -> None:
+            """Be ready to be linked, without machine code."""
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        @property
+        def codegen(self) -> Any:
+            """Who is told the address of the environment: of code that is never called, nobody."""
+            return self
+
+        def set_env(self, name: str, environment: Any) -> None:
+            pass
+
+    class PartCompiler(Compiler):  # type: ignore[misc]
+        def define_pipelines(self) -> Any:
+            state = self.state
+            state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
+            return super().define_pipelines()
+
+    return PartCompiler

@@ -33,7 +33,7 @@ class Ellipsoids(NamedTuple):
     radius: FloatArray  # (n,)
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     """sqrt(beta), the radius of Theta_i in the norm of V_i.
 
@@ -45,7 +45,7 @@ def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     return _radius(confidence, d, evidence.counts[index], evidence.logdet[index], index)
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def _radius(confidence: Confidence, d: int, count: int, logdet: float, index: int) -> float:
     R, rho = confidence.noise[index], confidence.rho[index]
     if confidence.form == PRINTED:
@@ -78,7 +78,7 @@ def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> El
     return Ellipsoids(centre, inverse, radii)
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def widest(
     confidence: Confidence, evidence: Evidence, chosen: IntArray, first: int, action: FloatArray
 ) -> int:

@@ -35,7 +35,7 @@ class Workspace(NamedTuple):
     products: FloatArray  # (L+1, L+1): inner products of their centres
 
 
-@kernel(inline=True)
+@kernel
 def empty_workspace(n: int, n_arms: int) -> Workspace:
     """Room for n vectors and so many arms."""
     rows = np.empty(n, np.int64)
@@ -57,7 +57,7 @@ class Forms(NamedTuple):
     workspace: Workspace
 
 
-@kernel(inline=True)
+@kernel
 def empty_forms(metric: int, n: int, n_arms: int) -> Forms:
     """Forms of which no row is filled yet."""
     buffer = np.empty((3, n, n_arms))
@@ -65,7 +65,7 @@ def empty_forms(metric: int, n: int, n_arms: int) -> Forms:
     return Forms(metric, buffer[0], buffer[1], buffer[2], filled, empty_workspace(n, n_arms))
 
 
-@kernel(inline=True)
+@kernel
 def arm_of(menu: Menu, arm: int) -> FloatArray:
     """One arm as a vector of its own; (d,)."""
     action = np.empty(menu.columns.shape[0])
@@ -82,7 +82,7 @@ def winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
     return arm, values[arm]
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: int) -> None:
     """Compute the row of one vector, unless it is there."""
     if not forms.filled[index]:
@@ -107,7 +107,7 @@ def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: i
                 unit_width[k] = np.sqrt(max(square[k], 0.0))
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def _row(forms: Forms, index: int, K: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Linear form, quadratic form and unit width of one vector; smaller menus share the buffers."""
     return forms.linear[index, :K], forms.square[index, :K], forms.unit_width[index, :K]
@@ -154,19 +154,19 @@ def _follow_precision(
     forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, index: int
 ) -> None:
     linear, square, unit_width = _row(forms, index, menu.squared.size)
-    grow(
-        menu.columns, action, linear, menu.squared, square, unit_width
-    )  # linear: a buffer, for now
+    scores(menu.columns, action, linear)  # a buffer, for now
+    grow(linear, menu.squared, square, unit_width)
     scores(menu.columns, evidence.centre[index], linear)
 
 
 @kernel(refcounts=False)
 def _follow_covariance(
-    forms: Forms, menu: Menu, direction: FloatArray, index: int, surprise: float, left: float
+    forms: Forms, menu: Menu, direction: FloatArray, index: int, surprise: float, left_over: float
 ) -> None:
     linear, square, unit_width = _row(forms, index, menu.squared.size)
-    buffer = forms.workspace.values[: square.size]
-    shrink(menu.columns, direction, buffer, surprise, left, linear, square, unit_width)
+    along = forms.workspace.values[: square.size]
+    scores(menu.columns, direction, along)
+    shrink(along, surprise, left_over, linear, square, unit_width)
 
 
 @kernel

@@ -25,7 +25,7 @@ def ieee_arithmetic() -> np.errstate:
 class Options(NamedTuple):
     """How numba should compile one kernel."""
 
-    inline: bool  # into its caller, which saves the reference counts of arrays in tuple arguments
+    inline: bool  # into its caller, however long it is
     refcounts: bool  # False: it allocates nothing, so that numba need not count references
     fma: bool  # a product and the sum it goes into may be rounded once (fused multiply-add)
     nogil: bool  # it runs long: other threads of Python go on meanwhile
@@ -82,3 +82,12 @@ def by_type(selector: Function) -> Function:
 
     FAMILIES[call] = family
     return cast(Function, call)
+
+
+def register(selector: Callable[..., Any], kind: type, function: Callable[..., Any]) -> None:
+    """Let a first argument of this NamedTuple type mean this kernel.
+
+    The type needs a name of its own: to numba two NamedTuples of one name and the same fields are the
+    same type.
+    """
+    FAMILIES[selector][kind] = function

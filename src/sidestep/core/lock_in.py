@@ -10,7 +10,7 @@ b contends while
 
 and a is locked in if its worst contender stays so: another `patience` measurements along a would take
 off less than all of the variance of the comparison. A noise scale that the player is not told is learned
-from the residuals.
+from the residuals. It looks rarely: so this is plain numpy, which no compiled code calls.
 """
 
 from typing import NamedTuple
@@ -21,18 +21,15 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu, arm_of
-from sidestep.core.geometry import apply, copy_into, dot, lowest_argmax
+from sidestep.core.geometry import lowest_argmax
 from sidestep.core.kernels import kernel
-from sidestep.core.passes import scores
 from sidestep.core.posterior import (
     Posterior,
     Prior,
     most_telling,
-    most_telling_arm,
     noise_levels,
     variance,
 )
-from sidestep.core.quadratics import both_forms
 from sidestep.core.sensitivity import Frame, frame, gradient
 
 
@@ -43,17 +40,13 @@ class LockInMonitor(NamedTuple):
     explores: bool  # play what would settle it, instead of only saying so
 
 
-@kernel
-def is_due(monitor: LockInMonitor, evidence: Evidence, action: FloatArray) -> bool:
-    """Whether this action was just played `patience` times in a row, or 2, 4, 8, ... times that."""
-    looks = evidence.streak[0] // monitor.patience
-    due = looks > 0 and looks & (looks - 1) == 0 and evidence.streak[0] % monitor.patience == 0
-    for j in range(action.size):
-        due = due and action[j] == evidence.last[j]
-    return due
+@kernel(refcounts=False)
+def is_due(patience: int, streak: int) -> bool:
+    """Whether one action was just played `patience` times in a row, or 2, 4, 8, ... times that."""
+    looks = streak // patience
+    return looks > 0 and looks & (looks - 1) == 0 and streak % patience == 0
 
 
-@kernel
 def _advantages(
     view: Frame, posterior: Posterior, radii: FloatArray, apart: FloatArray
 ) -> FloatArray:
@@ -61,45 +54,39 @@ def _advantages(
 
     The gradient is linear in the action, g_v(b) = G_v b, so that what a set allows is a quadratic form.
     """
-    d, K = apart.shape
-    advantage, linear, square = np.empty(K), np.empty(K), np.empty(K)
-    scores(apart, view.rest, advantage)
-    slopes, axis = np.empty((d, radii.size, d)), np.zeros(d)
-    for j in range(d):
-        axis[j] = 1.0
-        here = gradient(view, axis)
-        for v in range(radii.size):
-            copy_into(here[v], slopes[j, v])
-        axis[j] = 0.0
-    metric = np.empty((d, d))
-    for v in range(radii.size):
-        for j in range(d):
-            turned = apply(posterior.inverse[v], slopes[j, v])
-            for m in range(d):
-                metric[m, j] = dot(slopes[m, v], turned)
-        both_forms(apart, axis, metric, 0.0, linear, square)
-        for k in range(K):
-            advantage[k] += radii[v] * np.sqrt(max(square[k], 0.0))
+    slopes = np.array([gradient(view, axis) for axis in np.eye(len(apart))])  # (d, L+1, d)
+    advantage = view.rest @ apart
+    for v, radius_v in enumerate(radii):
+        metric = slopes[:, v] @ posterior.inverse[v] @ slopes[:, v].T
+        advantage += radius_v * np.sqrt(np.maximum(_squares(metric, apart), 0.0))
     return advantage
 
 
-@kernel
+def _squares(metric: FloatArray, columns: FloatArray) -> FloatArray:
+    """|a|^2 in the metric for every column a; (K,)."""
+    return np.einsum("jk,jk->k", columns, metric @ columns)
+
+
+def _most_telling_arm(
+    posterior: Posterior, slopes: FloatArray, columns: FloatArray
+) -> tuple[int, int]:
+    """The arm and the vector whose measurement takes most off what is contested; ties: lowest."""
+    told = [
+        noise**2 * (slope @ inverse @ columns) ** 2 / (1.0 + _squares(inverse, columns))
+        for slope, inverse, noise in zip(slopes, posterior.inverse, posterior.noise, strict=True)
+    ]
+    arms = [int(lowest_argmax(values)) for values in told]
+    v = int(lowest_argmax(np.array([told[v][arm] for v, arm in enumerate(arms)])))
+    return arms[v], v
+
+
 def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
     """The same with every noise scale that is not told, NaN, learned from the residuals so far."""
     M, A, d = confidence.norm_bound, confidence.action_bound, evidence.centre.shape[1]
     prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A)
-    return Confidence(
-        confidence.rho,
-        noise_levels(prior, evidence),
-        M,
-        A,
-        confidence.delta,
-        confidence.form,
-        confidence.discount,
-    )
+    return confidence._replace(noise=noise_levels(prior, evidence))
 
 
-@kernel
 def locked_in(
     monitor: LockInMonitor,
     confidence: Confidence,
@@ -110,27 +97,16 @@ def locked_in(
 ) -> tuple[bool, int, int]:
     """Whether the arm is locked in, and the arm and the vector that would tell most about it."""
     action = arm_of(menu, arm)
-    if not is_due(monitor, evidence, action):
-        return False, arm, 0
     known = _with_noise(confidence, evidence)
     posterior = Posterior(evidence.centre, evidence.inverse, known.noise)
-    n = evidence.counts.size
-    radii = np.empty(n)
-    for v in range(n):
-        radii[v] = radius(known, evidence, v)
+    radii = np.array([radius(known, evidence, v) for v in range(evidence.counts.size)])
     view = frame(evidence.centre, rank)
-    apart = np.empty(menu.columns.shape)
-    for j in range(action.size):
-        for k in range(menu.squared.size):
-            apart[j, k] = menu.columns[j, k] - action[j]
+    apart = menu.columns - action[:, None]
     advantage = _advantages(view, posterior, radii, apart)
-    contender = lowest_argmax(advantage)
+    contender = int(lowest_argmax(advantage))
     worst = gradient(view, apart[:, contender].copy())
-    costs = np.ones(n)
-    _, reduction_here = most_telling(posterior, costs, worst, action)
-    if advantage[contender] <= 0.0 or monitor.patience * reduction_here >= variance(
-        posterior, worst
-    ):
+    _, reduction_here = most_telling(posterior, np.ones(radii.size), worst, action)
+    lasting = monitor.patience * reduction_here < variance(posterior, worst)
+    if advantage[contender] <= 0.0 or not lasting:
         return False, arm, 0
-    telling, v, _ = most_telling_arm(posterior, costs, worst, menu)
-    return True, telling, v
+    return True, *_most_telling_arm(posterior, worst, menu.columns)

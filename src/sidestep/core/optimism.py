@@ -13,7 +13,7 @@ along V^-1 a instead of a, which reaches farthest inside the set (A3); only for 
 ours: exact as the sets shrink (sensitivity.py).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,74 +22,116 @@ from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import COVARIANCE, PRECISION, Forms, Menu, fill
 from sidestep.core.geometry import add, copy_into, dot
-from sidestep.core.kernels import kernel
+from sidestep.core.kernels import by_type, kernel, register
 from sidestep.core.sensitivity import first_order_values
 from sidestep.core.surrogates import BLOCK, along_action, off_one, off_two, project, turns
 
-PRINTED, CORRECTED, ELLIPSOID, FIRST_ORDER = 0, 1, 2, 3
-SURROGATES = ("printed", "corrected", "ellipsoid", "first-order")
+
+class AlongArm(NamedTuple):
+    """Every estimate is moved along the arm, as the appendix says."""
+
+    metric: int  # which quadratic form of the arms it reads
+    printed: bool  # with the printed sign and length
 
 
-def metric_of(surrogate: str) -> int:
-    """Which quadratic form of the arms a surrogate reads."""
-    return PRECISION if surrogate in ("printed", "corrected") else COVARIANCE
+class AlongInverse(NamedTuple):
+    """Every estimate is moved along V^-1 a."""
+
+    metric: int
 
 
-class Surrogate(NamedTuple):
-    """Which optimistic value is taken; see the top of this file."""
+class FirstOrder(NamedTuple):
+    """What every set allows along the gradient of the reward, added up."""
 
-    code: int
-    first_order: bool | None  # None where it is not: numba then leaves its code out
-
-
-def surrogate_called(word: str) -> Surrogate:
-    """The surrogate of that name as compiled code reads it."""
-    return Surrogate(SURROGATES.index(word), True if word == "first-order" else None)
+    metric: int
 
 
-@kernel(inline=True)
+Surrogate: TypeAlias = AlongArm | AlongInverse | FirstOrder
+
+SURROGATES: dict[str, Surrogate] = {
+    "printed": AlongArm(PRECISION, True),
+    "corrected": AlongArm(PRECISION, False),
+    "ellipsoid": AlongInverse(COVARIANCE),
+    "first-order": FirstOrder(COVARIANCE),
+}
+
+
+@by_type
 def optimistic_values(
-    surrogate: Surrogate,
-    known: tuple[Confidence, Evidence],
-    menu: Menu,
-    forms: Forms,
-    n: int,
-) -> FloatArray:
-    """Value of every arm under a surrogate, on the desk; its first n rows: 0 and the core set; (K,)."""
+    surrogate: Any, known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int
+) -> None:
+    """Value of every arm under a surrogate, into `workspace.values`.
+
+    The first n of `workspace.rows` are the vectors in play: 0 and the core set.
+    """
+    raise NotImplementedError
+
+
+@kernel(refcounts=False)
+def _along_arm(
+    surrogate: AlongArm, known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int
+) -> None:
+    rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
+    if fill_rows(known, menu, forms, n):
+        _products_of(known[1].centre, rows, forms.workspace.products)
+        _along_arms(surrogate.printed, menu.squared, forms, rows, values)
+
+
+@kernel(refcounts=False)
+def _along_inverse(
+    surrogate: AlongInverse, known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int
+) -> None:
+    rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
+    if fill_rows(known, menu, forms, n):
+        _moved_along_inverse(known[1], forms.workspace.radii, menu, forms, rows, values)
+
+
+@kernel(refcounts=False)
+def _first_order(
+    surrogate: FirstOrder, known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int
+) -> None:
+    rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
+    if _something_is_left(known[1], n, values):
+        write_first_order(known[0], known[1], menu, rows, values)
+
+
+register(optimistic_values, AlongArm, _along_arm)
+register(optimistic_values, AlongInverse, _along_inverse)
+register(optimistic_values, FirstOrder, _first_order)
+
+
+@kernel(refcounts=False)
+def fill_rows(known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int) -> bool:
+    """Fill forms and radii of the rows in play; False where nothing is left of the target."""
     confidence, evidence = known
     workspace = forms.workspace
-    rows, values = workspace.rows[:n], workspace.values[: menu.squared.size]
-    if n > evidence.centre.shape[1]:  # s = d: nothing is left, every reward is zero
-        for k in range(values.size):
-            values[k] = 0.0
-    elif surrogate.code == FIRST_ORDER:
-        _first_order(surrogate.first_order, confidence, evidence, menu, rows, values)
-    else:
-        for row in range(n):
-            fill(forms, evidence, confidence.rho, menu, rows[row])
-            workspace.radii[row] = radius(confidence, evidence, rows[row])
-        if surrogate.code == ELLIPSOID:
-            _along_inverse(evidence, workspace.radii, menu, forms, rows, values)
-        else:
-            _products_of(evidence.centre, rows, workspace.products)
-            _along_arms(surrogate.code == PRINTED, menu.squared, forms, rows, values)
-    return values
+    if not _something_is_left(evidence, n, workspace.values[: menu.squared.size]):
+        return False
+    for i in range(n):
+        fill(forms, evidence, confidence.rho, menu, workspace.rows[i])
+        workspace.radii[i] = radius(confidence, evidence, workspace.rows[i])
+    return True
+
+
+@kernel(refcounts=False)
+def _something_is_left(evidence: Evidence, n: int, values: FloatArray) -> bool:
+    """Whether s < d. Else nothing is left of the target, and every value is zero."""
+    if n <= evidence.centre.shape[1]:
+        return True
+    for k in range(values.size):
+        values[k] = 0.0
+    return False
 
 
 @kernel
-def _first_order(
-    wanted: bool | None,
-    confidence: Confidence,
-    evidence: Evidence,
-    menu: Menu,
-    rows: IntArray,
-    values: FloatArray,
+def write_first_order(
+    confidence: Confidence, evidence: Evidence, menu: Menu, rows: IntArray, values: FloatArray
 ) -> None:
-    if wanted is not None:  # else numba leaves this out of the code
-        copy_into(first_order_values(confidence, evidence, menu, rows)[0], values)
+    """First-order values into `values`; their array is let go here."""
+    copy_into(first_order_values(confidence, evidence, menu, rows)[0], values)
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def _along_arms(
     printed: bool, squared: FloatArray, forms: Forms, rows: IntArray, values: FloatArray
 ) -> None:
@@ -114,7 +156,7 @@ def _products_of(centre: FloatArray, rows: IntArray, out: FloatArray) -> None:
 
 
 @kernel
-def _along_inverse(
+def _moved_along_inverse(
     evidence: Evidence,
     radii: FloatArray,
     menu: Menu,

@@ -1,7 +1,6 @@
 """Inner products of all arms, and what follows from them, in passes over eight columns.
 
-Arms are innermost, so that the machine works on several at a time. What a pass does with the few
-numbers of one arm is written out: they then stay in registers, and an arm is read once.
+Arms are innermost, so that the machine works on several at a time.
 """
 
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.kernels import kernel
+from sidestep.core.unrolled import unrolled
 
 EIGHT = 8  # columns in one pass
 
@@ -17,167 +17,77 @@ EIGHT = 8  # columns in one pass
 @kernel(refcounts=False)
 def scores(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Inner product of every arm with one vector, into `out` (K,)."""
-    scores_before(columns, vector, vector.size, out)
-
-
-@kernel(refcounts=False)
-def scores_before(columns: FloatArray, vector: FloatArray, stop: int, out: FloatArray) -> None:
-    """The same of the first `stop` coordinates alone."""
     for k in range(out.size):
         out[k] = 0.0
-    for first in range(0, stop, EIGHT):
-        _add_scores(columns, vector, first, stop, out)
+    for first in range(0, vector.size, EIGHT):
+        _add_columns(columns, vector, first, out)
+
+
+def _adding(n: int) -> Any:
+    """The kernel that adds n coordinates to every inner product; past the last one they are zero.
+
+    Its text for n = 2:
+
+        def add_columns(columns, vector, first, out):
+            d = vector.size
+            j0 = first + 0 if first + 0 < d else d - 1
+            j1 = first + 1 if first + 1 < d else d - 1
+            v0 = vector[j0] if first + 0 < d else 0.0
+            v1 = vector[j1] if first + 1 < d else 0.0
+            for k in range(out.size):
+                out[k] += (v0 * columns[j0, k]) + (v1 * columns[j1, k])
+    """
+    terms = [f"v{j} * columns[j{j}, k]" for j in range(n)]
+    halves = " + ".join(terms[: n // 2]), " + ".join(terms[n // 2 :])
+    return unrolled(
+        "add_columns",
+        f"passes over {n} columns",
+        [
+            "def add_columns(columns, vector, first, out):",
+            "    d = vector.size",
+            *(f"    j{j} = first + {j} if first + {j} < d else d - 1" for j in range(n)),
+            *(f"    v{j} = vector[j{j}] if first + {j} < d else 0.0" for j in range(n)),
+            "    for k in range(out.size):",
+            f"        out[k] += ({halves[0]}) + ({halves[1]})",
+        ],
+    )
+
+
+_add_columns = _adding(EIGHT)
 
 
 @kernel(refcounts=False, fma=True)
-def _add_scores(
-    columns: FloatArray, vector: FloatArray, first: int, stop: int, out: FloatArray
-) -> None:
-    rows, weights = _rows(first, stop), _weights(vector, first, stop)
-    for k in range(out.size):
-        out[k] += _of_eight(columns, k, rows, weights)
-
-
-def _grow(*, carried: bool) -> Any:
-    @kernel(refcounts=False, fma=True)
-    def pass_over(
-        columns: FloatArray,
-        action: FloatArray,
-        before: FloatArray,
-        squared: FloatArray,
-        square: FloatArray,
-        unit_width: FloatArray,
-    ) -> None:
-        first, stop = max(action.size - EIGHT, 0), action.size
-        rows, weights = _rows(first, stop), _weights(action, first, stop)
-        for k in range(square.size):
-            along = _of_eight(columns, k, rows, weights)
-            along = before[k] + along if carried else along
-            larger = square[k] + along * along
-            square[k] = larger
-            unit_width[k] = along_arm(squared[k], larger)
-
-    return pass_over
-
-
-def _shrink(*, carried: bool) -> Any:
-    @kernel(refcounts=False, fma=True)
-    def pass_over(
-        columns: FloatArray,
-        direction: FloatArray,
-        before: FloatArray,
-        surprise: float,
-        left_over: float,
-        linear: FloatArray,
-        square: FloatArray,
-        unit_width: FloatArray,
-    ) -> None:
-        first, stop = max(direction.size - EIGHT, 0), direction.size
-        rows, weights = _rows(first, stop), _weights(direction, first, stop)
-        share = 1.0 / left_over
-        for k in range(square.size):
-            along = _of_eight(columns, k, rows, weights)
-            along = before[k] + along if carried else along
-            linear[k] += surprise * along
-            smaller = square[k] - along * along * share
-            square[k] = smaller
-            unit_width[k] = np.sqrt(max(smaller, 0.0))
-
-    return pass_over
-
-
-_grow_few, _grow_many = _grow(carried=False), _grow(carried=True)
-_shrink_few, _shrink_many = _shrink(carried=False), _shrink(carried=True)
-
-
-@kernel(refcounts=False)
 def grow(
-    columns: FloatArray,
-    action: FloatArray,
-    buffer: FloatArray,
-    squared: FloatArray,
-    square: FloatArray,
-    unit_width: FloatArray,
+    along: FloatArray, squared: FloatArray, square: FloatArray, unit_width: FloatArray
 ) -> None:
-    """|a|_V^2 of every arm once `action` was measured, and its swing; see `Forms`.
+    """|a|_V^2 and unit width of every arm once `action` was measured; `along` is <a, action>.
 
-    The last eight coordinates are taken in the pass that also corrects; sums over those before, where
-    there are any, go to `buffer` (K,).
+    V has grown by action action', so |a|_V^2 by <a, action>^2.
     """
-    if action.size > EIGHT:
-        scores_before(columns, action, action.size - EIGHT, buffer)
-        _grow_many(columns, action, buffer, squared, square, unit_width)
-    else:
-        _grow_few(columns, action, buffer, squared, square, unit_width)
+    for k in range(square.size):
+        square[k] += along[k] * along[k]
+        unit_width[k] = along_arm(squared[k], square[k])
 
 
-@kernel(refcounts=False)
+@kernel(refcounts=False, fma=True)
 def shrink(
-    columns: FloatArray,
-    direction: FloatArray,
-    buffer: FloatArray,
+    along: FloatArray,
     surprise: float,
     left_over: float,
     linear: FloatArray,
     square: FloatArray,
     unit_width: FloatArray,
 ) -> None:
-    """<a, centre>, |a|_W^2 and swing of every arm once a measurement moved them; see `follow`."""
-    if direction.size > EIGHT:
-        scores_before(columns, direction, direction.size - EIGHT, buffer)
-        _shrink_many(columns, direction, buffer, surprise, left_over, linear, square, unit_width)
-    else:
-        _shrink_few(columns, direction, buffer, surprise, left_over, linear, square, unit_width)
+    """<a, centre>, |a|_W^2 and unit width of every arm once `action` was measured; `along` is <a, g>.
 
-
-Rows = tuple[int, int, int, int, int, int, int, int]
-Weights = tuple[float, float, float, float, float, float, float, float]
-
-
-@kernel(refcounts=False, fma=True)
-def _of_eight(columns: FloatArray, k: int, rows: Rows, weights: Weights) -> float:
-    """What eight coordinates of arm k give."""
-    a, b, c, d, e, f, g, h = rows
-    p, q, r, s, t, u, v, w = weights
-    left = p * columns[a, k] + q * columns[b, k] + r * columns[c, k] + s * columns[d, k]
-    right = t * columns[e, k] + u * columns[f, k] + v * columns[g, k] + w * columns[h, k]
-    return left + right
-
-
-@kernel(refcounts=False)
-def _rows(first: int, stop: int) -> Rows:
-    """Eight columns from `first` on; those past the last are the last."""
-    end = stop - 1
-    return (
-        min(first, end),
-        min(first + 1, end),
-        min(first + 2, end),
-        min(first + 3, end),
-        min(first + 4, end),
-        min(first + 5, end),
-        min(first + 6, end),
-        min(first + 7, end),
-    )
-
-
-@kernel(refcounts=False)
-def _weights(vector: FloatArray, first: int, stop: int) -> Weights:
-    """Eight coordinates from `first` on; zeros past the last."""
-    return (
-        _coordinate(vector, first, stop),
-        _coordinate(vector, first + 1, stop),
-        _coordinate(vector, first + 2, stop),
-        _coordinate(vector, first + 3, stop),
-        _coordinate(vector, first + 4, stop),
-        _coordinate(vector, first + 5, stop),
-        _coordinate(vector, first + 6, stop),
-        _coordinate(vector, first + 7, stop),
-    )
-
-
-@kernel(refcounts=False)
-def _coordinate(vector: FloatArray, j: int, stop: int) -> float:
-    return vector[j] if j < stop else 0.0
+    Sherman-Morrison: with W the new inverse, g = W action and left_over = 1 - <action, g>, the old one
+    was W + g g' / left_over. The centre has moved by the surprise times g.
+    """
+    share = 1.0 / left_over
+    for k in range(square.size):
+        linear[k] += surprise * along[k]
+        square[k] -= along[k] * along[k] * share
+        unit_width[k] = np.sqrt(max(square[k], 0.0))
 
 
 @kernel(refcounts=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK, as_numbers, check_integer, check_scale, is_finite, shown
+from sidestep.core.showing import brief, notebook_table, short, told
 from sidestep.core.tolerances import (
     Limits,
     Tolerance,
@@ -126,6 +127,12 @@ class Problem:
             kept = tuple(None if number is None else float(number) for number in numbers)
             object.__setattr__(self, name, kept)
 
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        return notebook_table("Problem", told(self))
+
     @property
     def width(self) -> int:
         """Coordinates that are learned of every vector: d, and its level where that is unknown."""
@@ -186,12 +193,15 @@ class Query:
     0
     """
 
-    action: FloatArray  # (d,)
-    index: int  # 0 the target, 1..L the protected
+    action: FloatArray
+    index: int
 
     def __post_init__(self) -> None:
         if isinstance(self.index, (bool, np.bool_)):
             raise InputError(f"index must be an integer >= 0, got {self.index}")
+
+    def __repr__(self) -> str:
+        return f"Query({brief(np.asarray(self.action))}, {self.index})"
 
 
 def per_vector(value: float | Sequence[float], count: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Quadratic forms of all arms: written out up to d = 8, in tiles above.
+"""Quadratic forms of all arms: written out up to d = 8, in tiles of three by three entries above.
 
 Arms are innermost, as in passes.py.
 """
@@ -8,9 +8,58 @@ from typing import Any
 from sidestep.core.arrays import FloatArray
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
+from sidestep.core.unrolled import unrolled
 
-WRITTEN = 8  # up to which d a quadratic form is written out
+TILE = 3  # rows and columns of the matrix in one pass: its entries just fit into the registers
 CHUNK = 1024  # arms worked on at a time in tiles, so that they stay in the second cache
+
+
+def _forms(n: int) -> Any:
+    """The kernel for both forms of at most n columns; past the last one all weights are zero.
+
+    Its text for n = 2:
+
+        def forms(columns, vector, matrix, ridge, linear, square):
+            d = vector.size
+            j0, j1 = min(0, d - 1), min(1, d - 1)
+            v0, v1 = vector[j0] * (0 < d), vector[j1] * (1 < d)
+            m0_0 = (matrix[j0, j0] + ridge) * (0 < d)
+            m1_0 = 2.0 * matrix[j1, j0] * (1 < d)
+            m1_1 = (matrix[j1, j1] + ridge) * (1 < d)
+            for k in range(square.size):
+                x0, x1 = columns[j0, k], columns[j1, k]
+                linear[k] = v0 * x0 + v1 * x1
+                square[k] = x0 * (m0_0 * x0) + x1 * (m1_0 * x0 + m1_1 * x1)
+    """
+    every = range(n)
+    rows = [
+        "x{} * ({})".format(j, " + ".join(f"m{j}_{m} * x{m}" for m in range(j + 1))) for j in every
+    ]
+    weights = [
+        f"    m{j}_{m} = "
+        + (f"(matrix[j{j}, j{j}] + ridge)" if j == m else f"2.0 * matrix[j{j}, j{m}]")
+        + f" * ({j} < d)"
+        for j in every
+        for m in range(j + 1)
+    ]
+    return unrolled(
+        "forms",
+        f"quadratics, d <= {n}",
+        [
+            "def forms(columns, vector, matrix, ridge, linear, square):",
+            "    d = vector.size",
+            *(f"    j{j} = min({j}, d - 1)" for j in every),
+            *(f"    v{j} = vector[j{j}] * ({j} < d)" for j in every),
+            *weights,
+            "    for k in range(square.size):",
+            *(f"        x{j} = columns[j{j}, k]" for j in every),
+            "        linear[k] = " + " + ".join(f"v{j} * x{j}" for j in every),
+            "        square[k] = " + " + ".join(rows),
+        ],
+    )
+
+
+_forms_4, _forms_6, _forms_8 = _forms(4), _forms(6), _forms(8)
 
 
 @kernel(refcounts=False)
@@ -23,114 +72,78 @@ def both_forms(
     square: FloatArray,
 ) -> None:
     """<a, vector> and |a|^2 in the metric of matrix + ridge I, for every arm; matrix is symmetric."""
-    if vector.size <= WRITTEN:
-        _written_out(columns, vector, matrix, ridge, linear, square)
+    d = vector.size
+    if d <= 4:
+        _forms_4(columns, vector, matrix, ridge, linear, square)
+    elif d <= 6:
+        _forms_6(columns, vector, matrix, ridge, linear, square)
+    elif d <= 8:
+        _forms_8(columns, vector, matrix, ridge, linear, square)
     else:
         scores(columns, vector, linear)
         _in_tiles(columns, matrix, ridge, square)
 
 
-def _source_for(d: int) -> list[str]:
-    """Lines that compute both forms for one d: a name for every weight, one expression for every form."""
-    pairs = [(j, m) for j in range(d) for m in range(j + 1)]
-    rows = [
-        "x{} * ({})".format(j, " + ".join(f"m{j}_{m} * x{m}" for m in range(j + 1)))
-        for j in range(d)
-    ]
-    return [
-        f"if d == {d}:",
-        *(f"    v{j} = vector[{j}]" for j in range(d)),
-        *(
-            f"    m{j}_{m} = "
-            + (f"matrix[{j}, {m}] + ridge" if j == m else f"2.0 * matrix[{j}, {m}]")
-            for j, m in pairs
-        ),
-        "    for k in range(square.size):",
-        *(f"        x{j} = columns[{j}, k]" for j in range(d)),
-        "        linear[k] = " + " + ".join(f"v{j} * x{j}" for j in range(d)),
-        "        square[k] = " + " + ".join(rows),
-    ]
-
-
-def _compiled_for(dims: range) -> Any:
-    """The kernel for all those d. numba does not unroll what it cannot count, so we do."""
-    head = "def written_out(columns, vector, matrix, ridge, linear, square):"
-    lines = [head, "    d = vector.size", *(f"    {line}" for d in dims for line in _source_for(d))]
-    made: dict[str, Any] = {}
-    exec("\n".join(lines), made)  # noqa: S102  (our own text, of numbers alone)
-    return kernel(refcounts=False, fma=True)(made["written_out"])
-
-
-_written_out = _compiled_for(range(1, WRITTEN + 1))
-
-
 @kernel(refcounts=False)
 def _in_tiles(columns: FloatArray, matrix: FloatArray, ridge: float, square: FloatArray) -> None:
-    """|a|^2 in the metric of matrix + ridge I: three by three entries of the matrix in one pass."""
+    """|a|^2 in the metric of matrix + ridge I, tile by tile of its lower triangle."""
     for start in range(0, square.size, CHUNK):
         stop = min(start + CHUNK, square.size)
-        there = square[start:stop]
-        for k in range(there.size):
-            there[k] = 0.0
-        for j in range(0, matrix.shape[0], 3):
-            _within(columns, start, j, matrix, ridge, there)
-            for m in range(0, j, 3):
-                _across(columns, start, j, m, matrix, there)
-
-
-@kernel(refcounts=False, fma=True)
-def _within(
-    columns: FloatArray, start: int, j: int, matrix: FloatArray, ridge: float, square: FloatArray
-) -> None:
-    """Add what columns j to j+2 contribute among themselves; past the last one weights are zero."""
-    end = matrix.shape[0] - 1
-    a, b, c = _three(columns, start, j)
-    aa, ab, ac = (
-        matrix[j, j] + ridge,
-        2.0 * _entry(matrix, j, j + 1),
-        2.0 * _entry(matrix, j, j + 2),
-    )
-    bb, bc = _entry(matrix, j + 1, j + 1) + ridge, 2.0 * _entry(matrix, j + 1, j + 2)
-    cc = _entry(matrix, j + 2, j + 2) + ridge
-    bb, cc = bb if j + 1 <= end else 0.0, cc if j + 2 <= end else 0.0
-    for k in range(square.size):
-        square[k] += a[k] * (aa * a[k] + ab * b[k] + ac * c[k])
-        square[k] += b[k] * (bb * b[k] + bc * c[k]) + c[k] * (cc * c[k])
-
-
-@kernel(refcounts=False, fma=True)
-def _across(
-    columns: FloatArray, start: int, j: int, m: int, matrix: FloatArray, square: FloatArray
-) -> None:
-    """Add what columns j to j+2 contribute with columns m to m+2."""
-    a, b, c = _three(columns, start, j)
-    x, y, z = _three(columns, start, m)
-    ax, ay, az = matrix[j, m], matrix[j, m + 1], matrix[j, m + 2]
-    bx, by, bz = (
-        _entry(matrix, j + 1, m),
-        _entry(matrix, j + 1, m + 1),
-        _entry(matrix, j + 1, m + 2),
-    )
-    cx, cy, cz = (
-        _entry(matrix, j + 2, m),
-        _entry(matrix, j + 2, m + 1),
-        _entry(matrix, j + 2, m + 2),
-    )
-    for k in range(square.size):
-        first = a[k] * (ax * x[k] + ay * y[k] + az * z[k])
-        second = b[k] * (bx * x[k] + by * y[k] + bz * z[k])
-        third = c[k] * (cx * x[k] + cy * y[k] + cz * z[k])
-        square[k] += 2.0 * (first + second + third)
-
-
-@kernel(inline=True)
-def _three(columns: FloatArray, start: int, j: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Columns j to j+2 from an arm on; those past the last are the last."""
-    end = columns.shape[0] - 1
-    return columns[j][start:], columns[min(j + 1, end)][start:], columns[min(j + 2, end)][start:]
+        for k in range(start, stop):
+            square[k] = 0.0
+        for j in range(0, matrix.shape[0], TILE):
+            for m in range(0, j + 1, TILE):
+                _add_tile(columns, matrix, ridge, j, m, start, stop, square)
 
 
 @kernel(refcounts=False)
-def _entry(matrix: FloatArray, j: int, m: int) -> float:
-    """The entry, or zero past the last row or column."""
-    return matrix[j, m] if max(j, m) < matrix.shape[0] else 0.0
+def weight(matrix: FloatArray, ridge: float, j: int, m: int, twice: bool) -> float:
+    """Entry of matrix + ridge I, doubled where its mirror image is left out; zero past the last row."""
+    if max(j, m) >= matrix.shape[0]:
+        return 0.0
+    if twice:
+        return 2.0 * matrix[j, m]
+    return matrix[j, m] + ridge if j == m else matrix[j, m]
+
+
+def _adding_tile(n: int) -> Any:
+    """The kernel that adds what rows j.. and m.. contribute together, n of each, to arms of a chunk.
+
+    Its text for n = 1:
+
+        def add_tile(columns, matrix, ridge, j, m, start, stop, square):
+            end, twice = matrix.shape[0] - 1, m < j
+            j0 = min(j + 0, end)
+            m0 = min(m + 0, end)
+            w0_0 = weight(matrix, ridge, j + 0, m + 0, twice)
+            for k in range(start, stop):
+                y0 = columns[m0, k]
+                square[k] += columns[j0, k] * (w0_0 * y0)
+    """
+    every = range(n)
+    rows = [
+        "columns[j{}, k] * ({})".format(i, " + ".join(f"w{i}_{h} * y{h}" for h in every))
+        for i in every
+    ]
+    return unrolled(
+        "add_tile",
+        f"quadratics, tiles of {n}",
+        [
+            "from sidestep.core.quadratics import weight",
+            "def add_tile(columns, matrix, ridge, j, m, start, stop, square):",
+            "    end, twice = matrix.shape[0] - 1, m < j",
+            *(f"    j{i} = min(j + {i}, end)" for i in every),
+            *(f"    m{i} = min(m + {i}, end)" for i in every),
+            *(
+                f"    w{i}_{h} = weight(matrix, ridge, j + {i}, m + {h}, twice)"
+                for i in every
+                for h in every
+            ),
+            "    for k in range(start, stop):",
+            *(f"        y{h} = columns[m{h}, k]" for h in every),
+            "        square[k] += " + " + ".join(rows),
+        ],
+    )
+
+
+_add_tile = _adding_tile(TILE)

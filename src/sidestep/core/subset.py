@@ -16,6 +16,7 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_integer
+from sidestep.core.geometry import dot
 from sidestep.core.kernels import kernel
 from sidestep.errors import InputError
 
@@ -50,7 +51,9 @@ def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntAr
     Each dive starts over with a higher goal, until none succeeds; then one just below the best
     eigenvalue finds the lowest rows among equals, for it meets sets in the order of their rows.
     """
-    gram, first, rows = _gram(vectors), np.arange(size), np.empty(size, np.int64)
+    gram, first, rows = _gram(vectors), np.empty(size, np.int64), np.empty(size, np.int64)
+    for row in range(size):
+        first[row] = row
     least = _smallest(gram, first)
     if size in (0, len(gram)):
         return first, least, True
@@ -77,10 +80,9 @@ def _dive(gram: FloatArray, size: int, goal: float, left: int) -> tuple[IntArray
     """The lowest rows with lambda_min above goal, and that (or goal: none); and the nodes left."""
     L, depth = len(gram), 0
     factor, pivot = np.empty((L, size)), np.empty((size, L))
-    chosen, remaining = (
-        np.full(size, -1),
-        np.zeros(size, np.int64),
-    )  # remaining: rows that may still follow
+    chosen = np.empty(size, np.int64)
+    remaining = np.zeros(size, np.int64)  # rows that may still follow
+    chosen[0] = -1
     for m in range(L):
         pivot[0, m] = gram[m, m] - goal
         remaining[0] += pivot[0, m] > 0
@@ -115,10 +117,10 @@ def _extend(
     for m in range(start, len(gram)):
         rest = pivot[depth, m]
         if rest > 0:
-            dot = gram[j, m]
+            left = gram[j, m]
             for p in range(depth):
-                dot -= factor[j, p] * factor[m, p]
-            factor[m, depth] = dot / root
+                left -= factor[j, p] * factor[m, p]
+            factor[m, depth] = left / root
             rest -= factor[m, depth] ** 2
             positive += rest > 0
         pivot[depth + 1, m] = rest
@@ -136,8 +138,11 @@ def _partner(gram: FloatArray, rows: IntArray, goal: float) -> int:
         if pivot[depth, rows[depth]] <= 0:
             return -1
         _extend(gram, factor, pivot, depth, rows[depth], 0)
-    best = int(np.argmax(pivot[size]))
-    return best if pivot[size, best] > 0 else -1
+    best, largest = -1, 0.0
+    for m in range(L):
+        if pivot[size, m] > largest:
+            best, largest = m, pivot[size, m]
+    return best
 
 
 @kernel
@@ -152,23 +157,37 @@ def _swap(gram: FloatArray, rows: IntArray) -> tuple[IntArray, float]:
         value = _smallest(gram, trial) if trial[-1] >= 0 else 0.0
         if value > eigenvalue:
             rows, eigenvalue, place = trial, value, 0
-    return np.sort(rows), eigenvalue
+    _sort(rows)
+    return rows, eigenvalue
+
+
+@kernel
+def _sort(rows: IntArray) -> None:
+    """Put a few rows in ascending order, in place (np.sort takes numba two seconds to compile)."""
+    for end in range(1, len(rows)):
+        for place in range(end, 0, -1):
+            if rows[place] < rows[place - 1]:
+                rows[place], rows[place - 1] = rows[place - 1], rows[place]
 
 
 @kernel
 def _smallest(gram: FloatArray, rows: IntArray) -> float:
     """lambda_min of rows: the least diagonal entry once Jacobi rotations have cleared the rest."""
-    a, least, turned, sweep = gram[rows][:, rows], np.inf, True, 0
+    size = len(rows)
+    a, least, turned, sweep = np.empty((size, size)), np.inf, True, 0
+    for p in range(size):
+        for q in range(size):
+            a[p, q] = gram[rows[p], rows[q]]
     while turned and sweep < SWEEPS:
         turned, sweep = False, sweep + 1
-        for p in range(len(rows)):
+        for p in range(size):
             for q in range(p):
                 if abs(a[p, q]) > 1e-16 * np.sqrt(abs(a[p, p] * a[q, q])):
                     _rotate(a, p, q)
                     turned = True
-    for p in range(len(rows)):
+    for p in range(size):
         least = min(least, a[p, p])
-    return max(least, 0.0) if len(rows) else 0.0
+    return max(least, 0.0) if size else 0.0
 
 
 @kernel
@@ -190,16 +209,24 @@ def _strike_twins(gram: FloatArray) -> None:
     """Clear the diagonal of a row that G cannot tell from an earlier one: it is never chosen."""
     for i in range(len(gram)):
         for j in range(i):
-            if np.array_equal(gram[i], gram[j]):
+            if _equal(gram[i], gram[j]):
                 gram[i, i] = 0.0
+
+
+@kernel
+def _equal(left: FloatArray, right: FloatArray) -> bool:
+    same = True
+    for m in range(left.size):
+        same = same and left[m] == right[m]
+    return same
 
 
 @kernel
 def _gram(vectors: FloatArray) -> FloatArray:
     """Inner products of the rows; (L, L)."""
-    L, d = vectors.shape
-    gram = np.zeros((L, L))
-    for i, j in np.ndindex(L, L):
-        for x in range(d):
-            gram[i, j] += vectors[i, x] * vectors[j, x]
+    L = len(vectors)
+    gram = np.empty((L, L))
+    for i in range(L):
+        for j in range(L):
+            gram[i, j] = dot(vectors[i], vectors[j])
     return gram

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.aims import value_within, values_within
+from sidestep.core.aims import fined, value_within
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import SLACK, as_numbers, check_rng, shown
-from sidestep.core.geometry import dot, largest, orthonormal, project_off
+from sidestep.core.geometry import dot, orthonormal, project_off
 from sidestep.core.kernels import kernel
-from sidestep.core.passes import scores
 from sidestep.core.problem import Problem, Query, checked_query
 from sidestep.core.programs import best_within
 from sidestep.core.solids import SOLIDS, Body, farthest
@@ -74,6 +74,21 @@ class Instance:
     theta_perp: FloatArray = field(init=False, repr=False)
     problem: Problem = field(init=False, repr=False)
     truth: Truth = field(init=False, repr=False)
+
+    if TYPE_CHECKING:  # lists are as good as arrays
+
+        def __init__(
+            self,
+            theta: ArrayLike,
+            actions: ActionSource,
+            noise_scale: float | Sequence[float] = 0.1,
+            norm_bound: float = 1.0,
+            subspace_dim: int | None = None,
+            noise: str = "gaussian",
+            tolerance: Tolerance = None,
+            penalty: float | Sequence[float] | None = None,
+            intercept: Sequence[float] | FloatArray | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         theta = np.array(self.theta, dtype=float, ndmin=2)
@@ -136,7 +151,7 @@ class Instance:
     def best_reward(self, actions: Actions) -> float:
         """What the genie earns in a round with these actions."""
         if isinstance(actions, Arms):
-            return float(best_of(actions.columns, len(actions), self.truth))
+            return float(rewards_of(self.truth, actions.columns).max())
         if self.truth.has_limits:
             return best_within(actions.body, self.truth.limits, self.truth.theta)[1]
         return float(best_in(actions.body, self.truth.theta_perp))
@@ -169,17 +184,13 @@ def worth(truth: Truth, action: FloatArray) -> float:
     return dot(truth.theta_perp, action)
 
 
-@kernel
-def best_of(columns: FloatArray, n_arms: int, truth: Truth) -> float:
-    """What the best of the arms is worth."""
+def rewards_of(truth: Truth, columns: FloatArray) -> FloatArray:
+    """What every arm of one menu is worth, or of many; columns (..., d, K); (..., K)."""
     if truth.has_limits:
-        return largest(values_within(truth.limits, truth.theta, columns, n_arms))
-    rewards = np.empty(n_arms)
-    scores(columns, truth.theta_perp, rewards)
-    return largest(rewards)
+        return fined(np.einsum("vj,...jk->...vk", truth.theta, columns), truth.limits)
+    return np.asarray(np.einsum("j,...jk->...k", truth.theta_perp, columns))
 
 
-@kernel
 def best_in(body: Body, theta_perp: FloatArray) -> float:
     """Largest projected reward in a solid."""
     if dot(theta_perp, theta_perp) == 0.0:

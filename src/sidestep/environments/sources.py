@@ -10,8 +10,6 @@ from numpy.random import Generator
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_integer
-from sidestep.core.compiled import compiled
-from sidestep.core.kernels import kernel
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
 
@@ -95,52 +93,33 @@ class Menus:
 
 ActionSource: TypeAlias = Solid | Arms | FreshArms | Menus
 
-SOLID, FRESH, LISTED, DECK = 0, 1, 2, 3
+SOLID, FRESH, LISTED = 0, 1, 2
 
 
 class Source(NamedTuple):
     """An action source as compiled code reads it: menus padded to the size of the largest."""
 
     kind: int
-    columns: FloatArray  # (menus, d, K): arms innermost; FRESH: a buffer; DECK: one for every round
+    columns: FloatArray  # (menus, d, K): arms innermost; FRESH: one menu for every round of a batch
     squared: FloatArray  # (menus, K)
-    sizes: IntArray  # (menus,)
-    odds: FloatArray  # (menus,), cumulative
+    sizes: IntArray  # (menus,); FRESH: (1,)
 
 
 def compiled_source(source: ActionSource) -> Source:
-    """The source as compiled code reads it."""
+    """The source as compiled code reads it; fresh arms are put in later."""
     menus = arm_sets(source)
     if isinstance(source, FreshArms):
-        sizes = np.array([source.count])
-    else:
-        sizes = np.array([len(menu) for menu in menus], dtype=np.int64)
+        empty = np.empty((0, source.dim, source.count)), np.empty((0, source.count))
+        return Source(FRESH, *empty, np.array([source.count]))
+    sizes = np.array([len(menu) for menu in menus], dtype=np.int64)
     if isinstance(source, Arms):  # no copy: a table may be large
-        columns, squared = source.columns[None], source.squared[None]
-    else:
-        columns = np.zeros((len(sizes), source.dim, max(sizes, default=0)))
-        squared = np.zeros((len(sizes), max(sizes, default=0)))
-        for number, menu in enumerate(menus):
-            columns[number, :, : len(menu)] = menu.columns
-            squared[number, : len(menu)] = menu.squared
-    kind = FRESH if isinstance(source, FreshArms) else LISTED if menus else SOLID
-    odds = source.odds if isinstance(source, Menus) else np.ones(1)
-    return Source(kind, columns, squared, sizes, odds)
-
-
-def dealt(source: FreshArms, rng: Generator, rounds: int) -> Source:
-    """The arms of so many rounds, drawn beforehand: runs that meet the same arms may share them."""
-    columns = np.empty((rounds, source.dim, source.count))
-    squared = np.empty((rounds, source.count))
-    compiled(deal)(rng, columns, squared)
-    return Source(DECK, columns, squared, np.array([source.count]), np.ones(1))
-
-
-@kernel(nogil=True)
-def deal(rng: Generator, columns: FloatArray, squared: FloatArray) -> None:
-    """New unit vectors for every round, in place."""
-    for t in range(columns.shape[0]):
-        unit_columns(rng, columns[t], squared[t])
+        return Source(LISTED, source.columns[None], source.squared[None], sizes)
+    columns = np.zeros((len(sizes), source.dim, max(sizes, default=0)))
+    squared = np.zeros((len(sizes), max(sizes, default=0)))
+    for number, menu in enumerate(menus):
+        columns[number, :, : len(menu)] = menu.columns
+        squared[number, : len(menu)] = menu.squared
+    return Source(LISTED if menus else SOLID, columns, squared, sizes)
 
 
 def arm_sets(source: ActionSource) -> tuple[Arms, ...]:
@@ -153,43 +132,27 @@ def arm_sets(source: ActionSource) -> tuple[Arms, ...]:
 def draw_actions(source: ActionSource, rng: Generator) -> Actions:
     """The actions of one round. Fixed actions take nothing from the generator."""
     if isinstance(source, FreshArms):
-        columns, squared = np.empty((source.dim, source.count)), np.empty(source.count)
-        unit_columns(rng, columns, squared)
-        return Arms(columns.T)
+        return Arms(fresh_columns(source, rng, 1)[0][0].T)
     if isinstance(source, Menus):
-        return source.arm_sets[draw_menu(rng, source.odds)]
+        return source.arm_sets[int(pick(source.odds, rng.random(1))[0])]
     return source
 
 
-@kernel
-def draw_menu(rng: Generator, odds: FloatArray) -> int:
-    """Which menu this round has."""
-    chance = rng.random()
-    for menu in range(odds.size):
-        if chance < odds[menu]:
-            return menu
-    return odds.size - 1
+def pick(odds: FloatArray, chance: FloatArray) -> IntArray:
+    """Which menu a round has, given its chance in [0, 1); (n,)."""
+    return np.minimum(np.searchsorted(odds, chance, side="right"), len(odds) - 1)
 
 
-@kernel
-def unit_columns(rng: Generator, columns: FloatArray, squared: FloatArray) -> None:
-    """New unit vectors, arms innermost, and their squared lengths, in place."""
-    d, K = columns.shape
-    for k in range(K):
-        squared[k] = 0.0
-    for j in range(d):
-        row = columns[j]
-        for k in range(K):
-            row[k] = rng.standard_normal()
-        for k in range(K):
-            squared[k] += row[k] * row[k]
-    for j in range(d):
-        row = columns[j]
-        for k in range(K):
-            row[k] /= np.sqrt(squared[k])
-    for k in range(K):
-        squared[k] = 0.0
-    for j in range(d):
-        row = columns[j]
-        for k in range(K):
-            squared[k] += row[k] * row[k]
+def fresh_columns(source: FreshArms, rng: Generator, rounds: int) -> tuple[FloatArray, FloatArray]:
+    """New unit vectors, arms innermost, and their squared lengths; (rounds, d, K), (rounds, K)."""
+    columns = rng.standard_normal((rounds, source.dim, source.count))
+    columns /= np.sqrt(_squares(columns))[:, None, :]
+    return columns, _squares(columns)
+
+
+def _squares(columns: FloatArray) -> FloatArray:
+    """Squared length of every arm, summed in order: the same in a batch of any size."""
+    squares = np.zeros((columns.shape[0], columns.shape[2]))
+    for j in range(columns.shape[1]):
+        squares += columns[:, j] * columns[:, j]
+    return squares

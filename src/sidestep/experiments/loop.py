@@ -1,36 +1,43 @@
 """The compiled whole-run loop: the same kernels as `ask` and `tell`, without Python in between.
 
 Over listed arms the forms of every menu are kept from round to round; a measurement changes one row of
-them. Fresh arms come from a deck that runs share, or are drawn into the same buffer every round. The loop
-goes from round `start` to `stop` and can be entered again where it left off.
+them. Chance was drawn before (chance.py). The loop goes from round `start` to `stop` and can be entered
+again where it left off; it stops earlier where the lock-in monitor wants to look.
+
+What a round has in common for all policies is in kernels that do not see the knobs, so that numba reads
+them once.
 """
 
+import math
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 
 from sidestep.core.actions import ON_A_SOLID, write_basis_vector
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import compiled
-from sidestep.core.confidence import width
-from sidestep.core.estimator import Evidence, absorb, absorb_with, fade
+from sidestep.core.confidence import Confidence, width
+from sidestep.core.estimator import Evidence, absorb_with, fade
 from sidestep.core.forms import Forms, Menu, Workspace, empty_workspace, follow
-from sidestep.core.geometry import copy_into, dot
+from sidestep.core.geometry import copy_into, dot, total
 from sidestep.core.kernels import kernel
+from sidestep.core.lock_in import is_due
 from sidestep.core.solids import Body
-from sidestep.environments.instance import GAUSSIAN, Truth, best_in, best_of, feedback_of, worth
-from sidestep.environments.sources import DECK, FRESH, Source, draw_menu, unit_columns
+from sidestep.environments.instance import Truth, feedback_of, worth
+from sidestep.environments.sources import FRESH, LISTED, Source
+from sidestep.experiments.chance import Chance
 from sidestep.experiments.record import Record, record_round, write_numbers
+from sidestep.policies.base import after_monitor
 from sidestep.policies.dispatch import Choice, Draws, choose, choose_on_ball
 
 
-class Streams(NamedTuple):
-    """The chance of a run, apart: two policies with one seed meet the same arms and the same noise."""
+class Game(NamedTuple):
+    """What is played: the hidden side, and where actions come from."""
 
-    arms: Generator
-    noise: Generator
-    choice: Generator
+    truth: Truth
+    source: Source
+    body: Body  # of a solid; of arms, that of the unit ball, which nobody reads
+    best: FloatArray  # the genie's reward: from every menu, or in every round where arms are fresh
 
 
 class Span(NamedTuple):
@@ -41,10 +48,21 @@ class Span(NamedTuple):
     horizon: int
     every: int
     learns_for: int
+    patience: int  # of the lock-in monitor; 0: nobody looks
+    so_far: float  # regret of all rounds before
+
+
+class Now(NamedTuple):
+    """A round once its action is chosen."""
+
+    round: int
+    noise: float
+    regret: float
+    so_far: float  # regret of all rounds, this one included
 
 
 class Kept(NamedTuple):
-    """Forms of every menu; (menus, L+1, K), and which rows are filled; the best reward; buffers."""
+    """Forms of every menu; (menus, L+1, K), and which rows are filled; what else outlives a round."""
 
     metric: int
     linear: FloatArray
@@ -52,169 +70,188 @@ class Kept(NamedTuple):
     unit_width: FloatArray
     filled: IntArray
     workspace: Workspace
-    best: FloatArray  # (menus,)
-    action: FloatArray  # (d,)
-    gain: FloatArray  # (d,)
+    verdict: IntArray  # (menus, 3): what the lock-in monitor says of the round to come
+    action: FloatArray  # (d,): played in this round
+    gain: FloatArray  # (d,): a buffer
 
 
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     """Forms of which no row is filled yet."""
-    shape = (len(source.sizes), n_vectors, source.columns.shape[2])
-    allocate = compiled(untouched_empty)
-    buffers = allocate(*shape), allocate(*shape), allocate(*shape)
-    d = source.columns.shape[1]
+    menus, d, n_arms = len(source.sizes), *source.columns.shape[1:]
+    shape = (menus, n_vectors, n_arms)
     return Kept(
-        *(metric, *buffers, np.zeros(shape[:2], np.int64)),
-        *(empty_workspace(n_vectors, shape[2]), np.empty(shape[0]), np.empty(d), np.empty(d)),
+        metric,
+        linear=_untouched(shape),
+        square=_untouched(shape),
+        unit_width=_untouched(shape),
+        filled=np.zeros((menus, n_vectors), np.int64),
+        workspace=empty_workspace(n_vectors, n_arms),
+        verdict=np.zeros((menus, 3), np.int64),
+        action=np.empty(d),
+        gain=np.empty(d),
     )
 
 
-@kernel
-def untouched_empty(menus: int, n: int, n_arms: int) -> FloatArray:
-    """A buffer for a form of every arm. Pages of rows never written are never committed.
+def _untouched(shape: tuple[int, ...]) -> FloatArray:
+    """A buffer for a form of every arm. Pages of rows that are never written are never committed.
 
-    `np.empty` from Python asks for huge pages, so writing one row would commit its neighbours.
+    `np.empty` asks for huge pages, so writing one row would commit its neighbours.
     """
-    return np.empty((menus, n, n_arms))
+    size = math.prod(shape)
+    return np.frombuffer(mmap(-1, 8 * max(size, 1)), count=size).reshape(shape)
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def forms_of(kept: Kept, m: int) -> Forms:
     """The forms of one menu."""
     rows = kept.linear[m], kept.square[m], kept.unit_width[m]
     return Forms(kept.metric, rows[0], rows[1], rows[2], kept.filled[m], kept.workspace)
 
 
-@kernel(inline=True)
-def redraw(rng: Generator, draws: Draws) -> None:
-    """Draw the chance of one round: uniforms, then normals, as `ask` does."""
-    for j in range(draws.uniforms.size):
-        draws.uniforms[j] = rng.random()
-    for j in range(draws.normals.size):
-        draws.normals[j] = rng.standard_normal()
-
-
-@kernel(inline=True)
-def measure(truth: Truth, rng: Generator, action: FloatArray, index: int) -> float:
-    """Feedback of one query; takes one draw."""
-    draw = rng.standard_normal() if truth.noise == GAUSSIAN else rng.random()
-    return feedback_of(truth, action, index, draw)
-
-
-@kernel(nogil=True)
+@kernel(refcounts=False, nogil=True)
 def run_on_arms(
     knobs: Any,
     evidence: Evidence,
     core_set: IntArray,
-    truth: Truth,
-    source: Source,
+    game: Game,
     kept: Kept,
-    streams: Streams,
-    draws: Draws,
+    chance: Chance,
     span: Span,
     record: Record,
-    so_far: float,
-) -> float:
-    """Play rounds on arms; returns the regret of all rounds so far."""
-    rho = knobs.confidence.rho
-    n_menus, best, action = source.sizes.size, kept.best, kept.action
-    is_new = source.kind in (FRESH, DECK)  # arms that no later round has
-    for m in range(n_menus):
-        best[m] = best_of(source.columns[m], source.sizes[m], truth)
-    learned = 0
-    for i in range(evidence.counts.size):
-        learned += evidence.counts[i]
+) -> tuple[int, float]:
+    """Play rounds on arms; how many were played by now, and the regret of them all."""
+    so_far, is_fresh = span.so_far, game.source.kind == FRESH
     for t in range(span.start + 1, span.stop + 1):
-        m = draw_menu(streams.arms, source.odds) if n_menus > 1 else 0
-        size, at = source.sizes[m], t - 1 if source.kind == DECK else m
-        menu = Menu(source.columns[at], source.squared[at][:size])
-        if is_new:
-            turn_to_new_arms(source, streams.arms, menu, truth, kept)
-        forms = forms_of(kept, m)
-        redraw(streams.choice, draws)
-        choice = choose(knobs, evidence, core_set, menu, forms, draws)
-        arm, index = choice.arm, choice.vector
-        if arm >= 0:
-            copy_into(menu.columns[:, arm], action)
-        else:
-            write_basis_vector(arm, action)
-        feedback = measure(truth, streams.noise, action, index)
-        regret = best[m] - worth(truth, action)
+        at = t - 1 - chance.before
+        m = chance.menus[at]
+        row = at if is_fresh else m
+        menu, draws = menu_of(game.source, row, m), Draws(chance.uniforms[at], chance.normals[at])
+        if is_fresh:
+            forget_forms(kept)
+        choice = choose(knobs, evidence, core_set, menu, forms_of(kept, m), draws)
+        if t == span.start + 1:
+            choice = after_monitor(kept.verdict[m], evidence.last, menu, choice)
+        write_action(menu, choice.arm, kept.action)
+        regret = game.best[row] - worth(game.truth, kept.action)
         so_far += regret
-        slot = record_round(record, span.every, span.horizon, t, choice, action)
-        if slot >= 0:
-            spread = width(knobs.confidence, evidence, index, action)
-            write_numbers(record, slot, feedback, regret, so_far, spread)
-        if learned < span.learns_for:
-            learned += 1
-            surprise = feedback - dot(action, evidence.centre[index])
-            if knobs.confidence.discount < 1.0:
-                fade(evidence, rho, knobs.confidence.discount)
-            absorb_with(kept.gain, evidence, rho, action, index, feedback)
-            if not is_new:
-                update_forms(kept, evidence, source, action, index, surprise)
-    return so_far
+        learned = end_round(
+            knobs.confidence,
+            evidence,
+            game,
+            kept,
+            span,
+            record,
+            choice,
+            Now(t, chance.noise[at], regret, so_far),
+        )
+        if learned and span.patience > 0 and is_due(span.patience, evidence.streak[0]):
+            return t, so_far
+    return span.stop, so_far
 
 
-@kernel(inline=True)
-def turn_to_new_arms(source: Source, rng: Generator, menu: Menu, truth: Truth, kept: Kept) -> None:
-    """Turn to arms that no earlier round had, drawn here unless they lie in a deck."""
-    if source.kind == FRESH:
-        unit_columns(rng, menu.columns, menu.squared)
-    kept.best[0] = best_of(menu.columns, menu.squared.size, truth)
-    for i in range(kept.filled.shape[1]):
-        kept.filled[0, i] = 0
-
-
-@kernel(inline=True)
-def update_forms(
-    kept: Kept,
-    evidence: Evidence,
-    source: Source,
-    action: FloatArray,
-    index: int,
-    surprise: float,
-) -> None:
-    """Bring the forms of every menu up to date with the last measurement."""
-    for m in range(source.sizes.size):
-        menu = Menu(source.columns[m], source.squared[m][: source.sizes[m]])
-        follow(kept.gain, forms_of(kept, m), evidence, menu, action, index, surprise)
-
-
-@kernel(nogil=True)
+@kernel(refcounts=False, nogil=True)
 def run_on_ball(
     knobs: Any,
     evidence: Evidence,
     core_set: IntArray,
-    truth: Truth,
-    body: Body,
-    streams: Streams,
-    draws: Draws,
+    game: Game,
+    kept: Kept,
+    chance: Chance,
     span: Span,
     record: Record,
-    so_far: float,
-) -> float:
-    """Play rounds on a solid; returns the regret of all rounds so far."""
-    rho = knobs.confidence.rho
-    best = best_in(body, truth.theta_perp)
-    learned = 0
-    for i in range(evidence.counts.size):
-        learned += evidence.counts[i]
+) -> tuple[int, float]:
+    """The same on a solid."""
+    so_far, theta_perp = span.so_far, game.truth.theta_perp
     for t in range(span.start + 1, span.stop + 1):
-        redraw(streams.choice, draws)
-        played = choose_on_ball(knobs, evidence, core_set, body, draws)
-        action, index = played.action, played.vector
-        choice = Choice(ON_A_SOLID, index, played.phase, played.value)
-        feedback = measure(truth, streams.noise, action, index)
-        regret = best - dot(action, truth.theta_perp)
+        at = t - 1 - chance.before
+        draws = Draws(chance.uniforms[at], chance.normals[at])
+        choice = chosen_on_ball(knobs, evidence, core_set, game.body, draws, kept.action)
+        regret = game.best[0] - dot(kept.action, theta_perp)
         so_far += regret
-        slot = record_round(record, span.every, span.horizon, t, choice, action)
-        if slot >= 0:
-            spread = width(knobs.confidence, evidence, index, action)
-            write_numbers(record, slot, feedback, regret, so_far, spread)
-        if learned < span.learns_for:
-            learned += 1
-            if knobs.confidence.discount < 1.0:
-                fade(evidence, rho, knobs.confidence.discount)
-            absorb(evidence, rho, action, index, feedback)
-    return so_far
+        end_round(
+            knobs.confidence,
+            evidence,
+            game,
+            kept,
+            span,
+            record,
+            choice,
+            Now(t, chance.noise[at], regret, so_far),
+        )
+    return span.stop, so_far
+
+
+@kernel
+def chosen_on_ball(
+    knobs: Any,
+    evidence: Evidence,
+    core_set: IntArray,
+    body: Body,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    """What to do in a round on a solid; the action goes into a buffer, and its own array is let go."""
+    chosen = choose_on_ball(knobs, evidence, core_set, body, draws)
+    copy_into(chosen.action, action)
+    return Choice(ON_A_SOLID, chosen.vector, chosen.phase, chosen.value)
+
+
+@kernel(refcounts=False)
+def menu_of(source: Source, row: int, m: int) -> Menu:
+    """The menu in one row of the source, which has the size of menu m."""
+    return Menu(source.columns[row], source.squared[row][: source.sizes[m]])
+
+
+@kernel(refcounts=False)
+def forget_forms(kept: Kept) -> None:
+    """Turn to arms that no earlier round had: nothing that was kept is true of them."""
+    for i in range(kept.filled.shape[1]):
+        kept.filled[0, i] = 0
+
+
+@kernel(refcounts=False)
+def write_action(menu: Menu, arm: int, out: FloatArray) -> None:
+    """The action that an arm stands for, on the menu or off it, into `out` (d,)."""
+    if arm >= 0:
+        copy_into(menu.columns[:, arm], out)
+    else:
+        write_basis_vector(arm, out)
+
+
+@kernel(refcounts=False)
+def end_round(
+    confidence: Confidence,
+    evidence: Evidence,
+    game: Game,
+    kept: Kept,
+    span: Span,
+    record: Record,
+    choice: Choice,
+    now: Now,
+) -> bool:
+    """Measure what was chosen, write the round down if it is to be kept, learn; whether it did."""
+    action, index = kept.action, choice.vector
+    feedback = feedback_of(game.truth, action, index, now.noise)
+    slot = record_round(record, span.every, span.horizon, now.round, choice, action)
+    if slot >= 0:
+        spread = width(confidence, evidence, index, action)
+        write_numbers(record, slot, feedback, now.regret, now.so_far, spread)
+    if total(evidence.counts, 0) >= span.learns_for:
+        return False
+    surprise = feedback - dot(action, evidence.centre[index])
+    if confidence.discount < 1.0:
+        fade(evidence, confidence.rho, confidence.discount)
+    absorb_with(kept.gain, evidence, confidence.rho, action, index, feedback)
+    if game.source.kind == LISTED:
+        update_forms(kept, evidence, game.source, index, surprise)
+    return True
+
+
+@kernel(refcounts=False)
+def update_forms(
+    kept: Kept, evidence: Evidence, source: Source, index: int, surprise: float
+) -> None:
+    """Bring the forms of every menu up to date with the last measurement."""
+    for m in range(source.sizes.size):
+        forms, menu = forms_of(kept, m), menu_of(source, m, m)
+        follow(kept.gain, forms, evidence, menu, kept.action, index, surprise)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_lab
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
+from sidestep.core.showing import notebook_table, sparkline
 from sidestep.policies.base import LOCKED, PHASES
 from sidestep.policies.dispatch import Choice
 
@@ -54,7 +56,7 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
     )
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def record_round(
     record: Record, every: int, horizon: int, t: int, choice: Choice, action: FloatArray
 ) -> int:
@@ -73,13 +75,19 @@ def record_round(
     return slot
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def write_numbers(
     record: Record, slot: int, feedback: float, regret: float, so_far: float, width: float
 ) -> None:
     """Write down what came of a round that is kept."""
     record.feedback[slot], record.regret[slot] = feedback, regret
     record.cumulative[slot], record.width[slot] = so_far, width
+
+
+def _thinned(values: FloatArray, most: int = 120) -> list[float]:
+    """So many of the values at most, evenly, the last among them."""
+    keep = np.unique(np.linspace(0, len(values) - 1, most).astype(int))
+    return [float(value) for value in values[keep]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +99,18 @@ class Trace:
     seed: int
     record: Record = field(repr=False)
     state: Any = field(default=None, repr=False)  # of the policy after the last round
+
+    def __repr__(self) -> str:
+        name = self.policy.partition("(")[0]
+        regret = f"{self.cumulative_regret[-1]:.4g}"
+        return f"Trace({name}, {self.horizon} rounds, seed {self.seed}, regret {regret})"
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, Any] = {"policy": self.policy, "rounds": self.horizon, "seed": self.seed}
+        rows |= {"regret": float(self.cumulative_regret[-1])}
+        rows |= {f"measurements of outcome {i}": int(n) for i, n in enumerate(self.counts)}
+        rows |= {"note": " ".join(self.warnings)} if self.warnings else {}
+        return notebook_table("Trace", rows, sparkline(_thinned(self.cumulative_regret)))
 
     @property
     def round(self) -> IntArray:
@@ -144,7 +164,7 @@ class Trace:
 
     @property
     def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
-        """Why it was played: play, explore, core-set or locked-in; (n,)."""
+        """Why it was played: one of PHASES (policies/base.py); (n,)."""
         return np.array(PHASES)[self.record.phase]
 
     @property
@@ -160,7 +180,8 @@ class Trace:
 
     def to_frame(self) -> "polars.DataFrame":
         """One row a kept round."""
-        import polars  # noqa: PLC0415  (heavy, and only needed here)
+        check_lab("a frame", "polars")
+        import polars  # noqa: PLC0415  (an extra, and only needed here)
 
         columns: dict[str, Any] = {
             "round": self.round,

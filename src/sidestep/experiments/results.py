@@ -14,14 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars
 
+from sidestep.core.checks import check_lab
 from sidestep.errors import InputError, ResultsError
 from sidestep.experiments.record import Trace
 from sidestep.experiments.spec import Job, Spec
+
+if TYPE_CHECKING:
+    import polars
 
 FORMAT = 1
 KEY = "sidestep"
@@ -115,6 +118,9 @@ def _cannot_write(path: Path, error: OSError) -> ResultsError:
 
 def read_notes(path: Path) -> dict[str, Any]:
     """What the file of a run says about itself."""
+    check_lab("reading results", "polars")
+    import polars  # noqa: PLC0415  (an extra)
+
     try:
         notes = json.loads(polars.read_parquet_metadata(path)[KEY])
         found = notes["format"]
@@ -164,11 +170,14 @@ def read_spec_file(file: Path) -> Spec:
         raise InputError(f"{file}: must be a spec that sidestep wrote ({first})") from error
 
 
-def load_results(folder: Path | str) -> polars.DataFrame:
+def load_results(folder: Path | str) -> "polars.DataFrame":
     """A results folder as one frame: a row a kept round, with experiment, world, policy and run.
 
     Every policy has one setting on every world; where a folder holds more, the error says which.
     """
+    check_lab("load_results", "polars")
+    import polars  # noqa: PLC0415  (an extra)
+
     folder = Path(folder)
     paths = sorted(folder.rglob("traces/*/*/*.parquet"))
     if not paths:
@@ -200,7 +209,9 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
             )
 
 
-def _labelled(path: Path, job: Mapping[str, Any]) -> polars.DataFrame:
+def _labelled(path: Path, job: Mapping[str, Any]) -> "polars.DataFrame":
+    import polars  # noqa: PLC0415  (an extra)
+
     return polars.read_parquet(path).select(
         polars.lit(job["experiment"]).alias("experiment"),
         polars.lit(job["world_id"]).alias("world"),

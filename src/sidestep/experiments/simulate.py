@@ -3,7 +3,6 @@
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -11,30 +10,31 @@ from numpy.random import SeedSequence, default_rng
 
 from sidestep.core import compiled as compiler
 from sidestep.core.actions import ON_A_SOLID, Actions, Arms, off_menu
+from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer, check_probability, shown
 from sidestep.core.confidence import width
+from sidestep.core.forms import Menu
+from sidestep.core.kernels import ieee_arithmetic
 from sidestep.core.problem import Query
-from sidestep.core.solids import SOLIDS
-from sidestep.environments.instance import Instance, not_a_coin
+from sidestep.core.solids import SOLIDS, UnitBall
+from sidestep.environments.instance import Instance, not_a_coin, rewards_of
 from sidestep.environments.sources import (
-    ActionSource,
+    LISTED,
     FreshArms,
     Menus,
     Source,
     arm_sets,
     compiled_source,
-    dealt,
     draw_actions,
 )
 from sidestep.errors import InputError, UnreachedDirectionsWarning
+from sidestep.experiments.chance import Dealer, streams_of
 from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
-from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled
+from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
 from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
-from sidestep.policies.dispatch import Choice, Draws
+from sidestep.policies.dispatch import Choice
+from sidestep.policies.monitoring import Watch
 from sidestep.policies.protocol import check_can_play, check_decision, check_plays, takes_pending
-
-CHUNK = 1 << 16  # rounds between two chances to press Ctrl-C
-DECK_BYTES = 1 << 25  # of arms drawn beforehand; a longer run draws them round by round
 
 
 class Round(NamedTuple):
@@ -52,12 +52,6 @@ class Executor(Protocol):
 
     def map(self, function: Callable[[Any], Any], jobs: Iterable[Any], /) -> Iterable[Any]:
         """Results in the order of the jobs."""
-
-
-def streams_of(seed: int) -> list[np.random.Generator]:
-    """Chance for arms, noise and choice, apart."""
-    check_integer("seed", seed, low=0)
-    return [default_rng(child) for child in SeedSequence(seed).spawn(3)]
 
 
 def play(
@@ -150,11 +144,10 @@ def simulate(
     check_integer("horizon", horizon, low=1)
     check_integer("every", every, low=1)
     fast = compiled
-    if compiled is None:
+    if compiled is None and (fast := can_compile(policy, instance)):
+        note_interpreted(horizon)
         on_solid = isinstance(instance.actions, SOLIDS)
-        fast = can_compile(policy, instance) and is_worth_compiling(
-            policy.knobs, horizon, on_solid=on_solid
-        )
+        fast = is_worth_compiling(policy.knobs, horizon, on_solid=on_solid)
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
@@ -229,55 +222,62 @@ def _run_compiled(
     from sidestep.experiments import loop  # noqa: PLC0415  (compiled code, loaded when it runs)
 
     state = policy.init()
-    actions = instance.actions
+    actions, solid = instance.actions, isinstance(instance.actions, SOLIDS)
     if isinstance(actions, Arms) and not policy.draws_arms:
         actions = actions.distinct()  # an arm that is listed twice is decided once
-    source = _source(actions, seed, horizon)
-    on_ball = isinstance(instance.actions, SOLIDS)
-    uniforms, normals = policy.draws_per_round(on_ball=on_ball)
-    draws = Draws(np.empty(uniforms), np.empty(normals))
-    streams = loop.Streams(*streams_of(seed))
+    source = compiled_source(actions)
     kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
+    dealer = Dealer(instance, seed, horizon, policy.draws_per_round(on_ball=solid))
+    run = compiler.compiled(loop.run_on_ball if solid else loop.run_on_arms)
+    body = (actions if isinstance(actions, SOLIDS) else UnitBall(actions.dim)).body
+    best = _best_rewards(instance)
     so_far, done = 0.0, 0
     sample = policy.admitted(_sample(instance))
     while done < horizon:
+        if done == dealer.dealt:
+            chance = dealer.deal()
+            fresh = dealer.fresh(chance)
+            if fresh is not None:
+                source = source._replace(**fresh._asdict())
+                best = rewards_of(instance.truth, fresh.columns).max(axis=-1)
         policy.check(state, sample)
         due = done + policy.rounds_until_review(state)
-        stop = min(done + CHUNK, horizon, due)
-        span = loop.Span(done, stop, horizon, every, policy.learns_for())
-        world = (policy.knobs, state.evidence, state.core_set, instance.truth)
-        if isinstance(instance.actions, SOLIDS):
-            body = instance.actions.body
-            so_far = compiler.compiled(loop.run_on_ball)(
-                *world, body, streams, draws, span, record, so_far
-            )
-        else:
-            so_far = compiler.compiled(loop.run_on_arms)(
-                *world, source, kept, streams, draws, span, record, so_far
-            )
-        done = stop
+        watch = policy.watch(state)
+        patience = watch.monitor.patience if watch and not solid else 0
+        stop, learns_for = min(dealer.dealt, due), policy.learns_for()
+        span = loop.Span(done, stop, horizon, every, learns_for, patience, so_far)
+        game = loop.Game(instance.truth, source, body, best)
+        known = policy.knobs, state.evidence, state.core_set
+        done, so_far = run(*known, game, kept, chance, span, record)
         if not np.isfinite(state.evidence.moment).all():
             raise InputError(not_a_coin("an action off the menu that leaves it"))
         if done == due:
             policy.review(state)
             kept.filled[:] = 0
-    mark_compiled(policy.knobs, on_solid=on_ball)
+        _look_ahead(policy.watch(state), source, kept)
+    mark_compiled(policy.knobs, on_solid=solid)
     if isinstance(actions, Arms) and actions.rows is not None:
         listed = record.arm >= 0
         record.arm[listed] = np.asarray(actions.rows)[record.arm[listed]]
     return state
 
 
-def _source(actions: ActionSource, seed: int, horizon: int) -> Source:
-    if isinstance(actions, FreshArms) and 8 * actions.count * actions.dim * horizon <= DECK_BYTES:
-        return deck(actions, seed, horizon)
-    return compiled_source(actions)
+def _best_rewards(instance: Instance) -> FloatArray:
+    """What the genie earns from a solid, or from every menu that is known beforehand."""
+    actions = instance.actions
+    menus = (actions,) if isinstance(actions, SOLIDS) else arm_sets(actions)
+    return np.array([instance.best_reward(menu) for menu in menus])
 
 
-@lru_cache(maxsize=2)
-def deck(source: FreshArms, seed: int, horizon: int) -> Source:
-    """The arms of a whole run, kept for the next policy: drawing them costs most of a round."""
-    return dealt(source, streams_of(seed)[0], horizon)
+def _look_ahead(watch: Watch | None, source: Source, kept: Any) -> None:
+    """What the lock-in monitor says of the round to come, for every menu it may have."""
+    if watch is None or source.kind != LISTED or not watch.is_due():
+        kept.verdict[:] = 0
+        return
+    with ieee_arithmetic():
+        for m, size in enumerate(source.sizes):
+            menu = Menu(source.columns[m, :, :size], source.squared[m, :size])
+            kept.verdict[m] = watch.verdict(menu)
 
 
 def _sample(instance: Instance) -> Actions:
@@ -306,6 +306,8 @@ def simulate_many(
     """
     check_integer("runs", runs, low=1)
     rounds = horizon * runs
+    if isinstance(policy, CompiledPolicy):
+        note_interpreted(rounds)
     jobs = [_Job(policy, instance_maker, horizon, seed + run, every, rounds) for run in range(runs)]
     return list((executor.map if executor else map)(_run_job, jobs))
 

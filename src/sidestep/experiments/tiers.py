@@ -7,13 +7,19 @@ of values may differ. Runs that belong together count together, so that all of t
 """
 
 import hashlib
+import sys
+import warnings
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sidestep.core.compiled import cache_folder, fingerprint, is_installed
+from sidestep.core.cache import cache_folder, fingerprint
+from sidestep.core.compiled import is_installed
+from sidestep.errors import SlowRunWarning
 
 TIER = 3000  # rounds
+MANY = 100_000  # rounds that nobody plays interpreted without being warned
 
 _played: Counter[tuple[str, bool]] = Counter()
 
@@ -30,6 +36,29 @@ def is_worth_compiling(knobs: Any, rounds: int, *, on_solid: bool) -> bool:
     kind = shape_of(knobs), on_solid
     _played[kind] += rounds
     return _played[kind] > TIER or _mark(knobs, on_solid=on_solid).exists()
+
+
+def note_interpreted(rounds: int) -> None:
+    """Without a compiler: say once how to get one, and warn of a run that will take long."""
+    if is_installed():
+        return
+    _say_how_to_compile()
+    if rounds > MANY:
+        warnings.warn(
+            f"{rounds:,} rounds without a compiler take milliseconds each: "
+            'pip install "sidestep[lab]" brings one',
+            SlowRunWarning,
+            stacklevel=3,
+        )
+
+
+@cache
+def _say_how_to_compile() -> None:
+    print(
+        'sidestep: playing without a compiler; pip install "sidestep[lab]" brings the compiled loop',
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def mark_compiled(knobs: Any, *, on_solid: bool) -> None:

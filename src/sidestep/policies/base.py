@@ -33,7 +33,6 @@ from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import (
     check_choice,
-    check_integer,
     check_positive,
     check_probability,
     check_rng,
@@ -46,7 +45,6 @@ from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot, scaled
 from sidestep.core.kernels import ieee_arithmetic, kernel
-from sidestep.core.lock_in import LockInMonitor, locked_in
 from sidestep.core.problem import (
     Problem,
     Query,
@@ -56,15 +54,17 @@ from sidestep.core.problem import (
     per_vector,
 )
 from sidestep.core.rank import Spectrum
+from sidestep.core.showing import brief, notebook_table, short, told
 from sidestep.errors import InputError
-from sidestep.policies.dispatch import Draws, decide_on_arms, decide_on_ball
+from sidestep.policies.dispatch import Choice, Draws, decide_on_arms, decide_on_ball
+from sidestep.policies.monitoring import EXPLORES, SILENT, Watch
 from sidestep.policies.reasons import Expected, reasons_for
 from sidestep.policies.restrictions import Restrictions
 from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
 from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
 
-PLAY, EXPLORE, CORE_SET, LOCKED = 0, 1, 2, 3
-PHASES = ("play", "explore", "core-set", "locked-in", "confirm")
+PLAY, EXPLORE, CORE_SET, LOCKED, CAUTIOUS, HELD = 0, 1, 2, 3, 4, 5
+PHASES = ("play", "explore", "core-set", "locked-in", "cautious", "held", "confirm")
 
 FOREVER = 2**62
 NO_DRAWS = np.empty(0)
@@ -85,6 +85,7 @@ class Decision:
     shares     of the doubt, what one result of each outcome would remove; (L+1,)
     price      what this is expected to lose against today's best
     expected   the feedback to expect: estimate, low, high
+    within     probability of being within every tolerance, where some are told
 
     >>> import numpy as np, sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
@@ -104,6 +105,30 @@ class Decision:
     shares: FloatArray | None = None  # of the doubt that one result of each outcome removes; (L+1,)
     price: float | None = None  # what this is expected to lose against today's best
     expected: Expected | None = None  # feedback: estimate, low, high
+    within: float | None = None  # probability of being within every tolerance, where some are told
+
+    def __repr__(self) -> str:
+        arm = "" if self.arm is None else f", arm={self.arm}"
+        value = "" if self.value is None else f", value={brief(self.value)}"
+        return f"Decision({self.query!r}, {self.phase!r}{arm}{value})"
+
+    def _repr_html_(self) -> str:
+        rows = {"play": self.query.action, "measure": self._measured, "phase": self.phase}
+        known = {
+            "arm": self.arm,
+            "hoped for": self.value,
+            "price": self.price,
+            "expected feedback": self.expected,
+            "against": self.rival,
+            "share of the doubt each outcome removes": self.shares,
+        }
+        known = {name: value for name, value in known.items() if value is not None}
+        return notebook_table("Decision", rows | known)
+
+    @property
+    def _measured(self) -> str:
+        index = self.query.index
+        return f"outcome {index}" + (" (the target)" if index == 0 else "")
 
     @property
     def gap(self) -> float | None:
@@ -154,6 +179,15 @@ class CompiledPolicy:
     knobs: Any
     plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
     draws_arms: ClassVar[bool] = False  # by chance, so that an arm listed twice counts twice
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        knobs = {name: value for name, value in told(self).items() if name != "problem"}
+        what = (type(self).__doc__ or "").partition("\n")[0]
+        rows = {"what": what, **knobs, **told(self.problem)}
+        return notebook_table(type(self).__name__, rows)
 
     def init(self) -> State:
         """State before the first round."""
@@ -210,6 +244,7 @@ class CompiledPolicy:
             return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
         menu = _menu(self.problem, actions)
         choice = step(decide_on_arms)(knobs, evidence, state.core_set, menu, draws)
+        choice = self._monitored(state, evidence, menu, choice)
         phase, value = PHASES[choice.phase], _known(choice.value)
         if choice.arm < 0:  # a basis vector, which need not be on the menu
             return Decision(
@@ -218,6 +253,16 @@ class CompiledPolicy:
         query = Query(actions.vectors[choice.arm], choice.vector)
         row = actions.row(choice.arm)
         return Decision(query, phase, value, row, spectrum=seen, exact=exact)
+
+    def _monitored(self, state: State, evidence: Evidence, menu: Menu, choice: Choice) -> Choice:
+        watch = self.watch(State(evidence, state.core_set))
+        if watch is None or choice.phase != PLAY or not watch.is_due():
+            return choice
+        return after_monitor(watch.verdict(menu), evidence.last, menu, choice)
+
+    def watch(self, state: State) -> Watch | None:
+        """The lock-in monitor, where this policy has one."""
+        return None
 
     def _draws(self, rng: Generator, *, on_ball: bool) -> Draws:
         uniforms, normals = self.draws_per_round(on_ball=on_ball)
@@ -313,30 +358,17 @@ class CompiledPolicy:
         return evidence
 
 
-@kernel(inline=True)
-def monitored(
-    monitor: LockInMonitor,
-    known: tuple[Confidence, Evidence],
-    menu: Menu,
-    rank: int,
-    chosen: tuple[int, int],
-) -> tuple[int, int, int]:
-    """(arm, index, phase) after the lock-in monitor has seen what was chosen."""
-    arm, index, phase = chosen[0], chosen[1], PLAY
-    if known[1].streak[0] >= monitor.patience:
-        locked, telling, v = locked_in(monitor, known[0], known[1], menu, rank, arm)
-        if locked and monitor.explores:
-            arm, index, phase = telling, v, EXPLORE
-        elif locked:
-            phase = LOCKED
-    return arm, index, phase
-
-
-def monitor_for(lock_in: str, patience: int) -> LockInMonitor:
-    """The lock-in monitor, from knobs that are checked here."""
-    check_choice("lock_in", lock_in, ("warn", "explore"))
-    check_integer("patience", patience, low=2)
-    return LockInMonitor(int(patience), lock_in == "explore")
+@kernel(refcounts=False)
+def after_monitor(verdict: IntArray, last: FloatArray, menu: Menu, choice: Choice) -> Choice:
+    """The choice once the lock-in monitor has spoken: its verdict is on the last action, played again."""
+    if choice.phase != PLAY or verdict[0] == SILENT:
+        return choice
+    for j in range(last.size):
+        if menu.columns[j, choice.arm] != last[j]:
+            return choice
+    if verdict[0] == EXPLORES:
+        return Choice(verdict[1], verdict[2], EXPLORE, np.nan)
+    return Choice(choice.arm, choice.vector, LOCKED, choice.value)
 
 
 @kernel

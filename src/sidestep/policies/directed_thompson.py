@@ -6,11 +6,13 @@ the two can show what separates them, information is bought: another action that
 it is worth its price.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_positive
 from sidestep.core.confidence import Confidence
@@ -44,7 +46,7 @@ from sidestep.policies.sampling import (
     review_rank,
     rounds_until_rank_review,
 )
-from sidestep.policies.within import WithinKnobs
+from sidestep.policies.within import WithinKnobs, caution_for, check_start
 
 PART_DRAW = 0.4  # share of the spread that is drawn within tolerances
 
@@ -187,7 +189,7 @@ def _on_ball(
 register(DirectedKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that asks what separates two draws, and pays where no contender can tell.
 
@@ -202,6 +204,7 @@ class DirectedThompson(CompiledPolicy):
     share         and they less than this share of the contested variance
     kappa         and it may cost so many standard deviations of the contest; one that is dearer is
                   bought the more rarely
+    caution, safe   within tolerances, as in ProtectedThompson
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -217,6 +220,8 @@ class DirectedThompson(CompiledPolicy):
     informative: float = 0.1
     share: float = 0.05
     kappa: float = 2.0
+    caution: float = 0.0
+    safe: Sequence[float] | None = None
     knobs: DirectedKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
@@ -225,11 +230,12 @@ class DirectedThompson(CompiledPolicy):
         for knob in ("informative", "share", "kappa"):
             check_positive(knob, getattr(self, knob))
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        caution = caution_for(self.problem, self.caution, self.safe)
         rule = (float(self.informative), float(self.share), float(self.kappa))
         knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule, self.problem.intercept)
         if self.problem.limits is not None:
             within = (PART_DRAW, float(self.kappa), True, self.problem.intercept)
-            knobs = WithinKnobs(*common, self.problem.limits, *within)
+            knobs = WithinKnobs(*common, self.problem.limits, *within, caution)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
@@ -239,6 +245,10 @@ class DirectedThompson(CompiledPolicy):
     def init(self) -> State:
         """State before the first round."""
         return first_state(self)
+
+    def check(self, state: State, actions: Actions) -> None:
+        """Raise where caution has nowhere to start."""
+        check_start(self.knobs, actions)
 
     def rounds_until_review(self, state: State) -> int:
         """Rounds until the rank is looked at again, where it is not told."""

@@ -8,10 +8,11 @@ them. So there is one loop, and every policy's arithmetic is written once.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from sidestep.core import kernels
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu, empty_forms
-from sidestep.core.kernels import FAMILIES, by_type, kernel
+from sidestep.core.kernels import by_type, kernel
 from sidestep.core.solids import Body
 
 Kernel = Callable[..., Any]
@@ -77,10 +78,6 @@ def decide_on_ball(
 
 
 def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
-    """Let knobs of this NamedTuple type mean these kernels.
-
-    The type needs a name of its own: to numba two NamedTuples of one name and the same fields are
-    the same type.
-    """
-    FAMILIES[choose][kind] = on_arms
-    FAMILIES[choose_on_ball][kind] = on_ball
+    """Let knobs of this NamedTuple type mean these kernels."""
+    kernels.register(choose, kind, on_arms)
+    kernels.register(choose_on_ball, kind, on_ball)

@@ -12,7 +12,6 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import PRECISION, Forms, Menu, arm_of, winner
 from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.kernels import kernel
-from sidestep.core.lock_in import LockInMonitor
 from sidestep.core.places import best_in
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body, farthest
@@ -21,14 +20,14 @@ from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
+    State,
     check_equal_costs,
     confidence_for,
     draw_one,
     known_rank,
-    monitor_for,
-    monitored,
 )
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.monitoring import Watch, monitor_for
 
 
 class EpsilonGreedyKnobs(NamedTuple):
@@ -39,7 +38,6 @@ class EpsilonGreedyKnobs(NamedTuple):
     rank: int
     epsilon: float
     protected_only: bool
-    monitor: LockInMonitor
 
 
 class EpsilonGreedyWithinKnobs(NamedTuple):
@@ -84,9 +82,7 @@ def _on_arms(
         )
     best = plug_in(evidence.centre, knobs.rank)
     arm, _ = winner(menu, best)
-    known = (knobs.confidence, evidence)
-    arm, index, phase = monitored(knobs.monitor, known, menu, knobs.rank, (arm, TARGET))
-    return Choice(arm, index, phase, dot(arm_of(menu, arm), best))
+    return Choice(arm, TARGET, PLAY, dot(arm_of(menu, arm), best))
 
 
 @kernel
@@ -148,7 +144,7 @@ register(EpsilonGreedyKnobs, _on_arms, _on_ball)
 register(EpsilonGreedyWithinKnobs, _within_on_arms, _within_on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EpsilonGreedy(CompiledPolicy):
     """Explore with probability min(1, epsilon / sqrt(t)); otherwise trust the estimates.
 
@@ -193,7 +189,7 @@ class EpsilonGreedy(CompiledPolicy):
             self.problem, rho=self.rho, delta=0.5, needs_noise=False, follows_tolerances=True
         )
         coin = (float(self.epsilon), self.explore_index == "protected")
-        monitor = monitor_for(self.lock_in, self.patience)
+        monitor_for(self.lock_in, self.patience)
         limits = self.problem.limits
         knobs: EpsilonGreedyKnobs | EpsilonGreedyWithinKnobs
         if limits is not None:
@@ -202,8 +198,15 @@ class EpsilonGreedy(CompiledPolicy):
             )
         else:
             rank = known_rank(self.problem, "EpsilonGreedy")
-            knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, *coin, monitor)
+            knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, *coin)
         object.__setattr__(self, "knobs", knobs)
+
+    def watch(self, state: State) -> Watch | None:
+        """The lock-in monitor; within tolerances there is none."""
+        if isinstance(self.knobs, EpsilonGreedyWithinKnobs):
+            return None
+        monitor = monitor_for(self.lock_in, self.patience)
+        return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.rank)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """A coin, an arm and an index; a direction on the ball."""

@@ -68,7 +68,7 @@ def _on_ball(
 register(ExploreThenCommitKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExploreThenCommit(CompiledPolicy):
     """Measure every vector in turn along chance actions for some rounds, then play the plug-in action.
 

@@ -187,7 +187,7 @@ def _shortlist(posterior: Posterior, views: list[Frame], body: Body, normals: Fl
 register(InformationKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class InformationDirected(CompiledPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 

@@ -61,7 +61,7 @@ def _on_ball(
 register(OFULKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OFUL(CompiledPolicy):
     """Play the action with the largest plausible <a, theta_0>; always measure the target.
 

@@ -17,14 +17,7 @@ from sidestep.core.estimator import Evidence, clear
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import cholesky, copy_into, inverse_into, lowest_argmax, members, total
 from sidestep.core.kernels import kernel
-from sidestep.core.lock_in import LockInMonitor
-from sidestep.core.optimism import (
-    SURROGATES,
-    Surrogate,
-    metric_of,
-    optimistic_values,
-    surrogate_called,
-)
+from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values
 from sidestep.core.problem import Problem
 from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import Body
@@ -36,11 +29,10 @@ from sidestep.policies.base import (
     CompiledPolicy,
     check_equal_costs,
     confidence_for,
-    monitor_for,
-    monitored,
     random_direction,
 )
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.monitoring import Watch, monitor_for
 from sidestep.policies.state import State
 
 TOLERANCE = 1e-2  # relative gap at which the search for the ball's optimistic action is content
@@ -55,7 +47,6 @@ class ProtectedLinUCBKnobs(NamedTuple):
     adaptive: int | None  # size of the core set where it is found anew every round
     basis: bool  # CORE-SET plays e_1..e_d
     literal: bool
-    monitor: LockInMonitor
 
 
 @kernel
@@ -67,7 +58,7 @@ def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray, rows: I
     return 1 + size
 
 
-@kernel(inline=True)
+@kernel(refcounts=False)
 def _query(
     knobs: ProtectedLinUCBKnobs, evidence: Evidence, core_set: IntArray, action: FloatArray
 ) -> int:
@@ -114,11 +105,11 @@ def _on_arms(
         return Choice(arm, index, CORE_SET, np.nan)
     n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.workspace.rows)
     known = (knobs.confidence, evidence)
-    values = optimistic_values(knobs.surrogate, known, menu, forms, n)
+    optimistic_values(knobs.surrogate, known, menu, forms, n)
+    values = forms.workspace.values[: menu.squared.size]
     arm = lowest_argmax(values)
     index = _query(knobs, evidence, core_set, menu.columns[:, arm])
-    arm, index, phase = monitored(knobs.monitor, known, menu, n - 1, (arm, index))
-    return Choice(arm, index, phase, values[arm])
+    return Choice(arm, index, PLAY, values[arm])
 
 
 @kernel
@@ -145,7 +136,7 @@ def _on_ball(
 register(ProtectedLinUCBKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProtectedLinUCB(CompiledPolicy):
     """Find a spanning set of protected vectors, then play optimistically against it (Alg. 2).
 
@@ -202,7 +193,7 @@ class ProtectedLinUCB(CompiledPolicy):
         check_equal_costs(self.problem, "ProtectedLinUCB")
         check_probability("delta", self.delta)
         check_probability("gamma", self.gamma)
-        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_choice("surrogate", self.surrogate, tuple(SURROGATES))
         check_choice("coreset", self.coreset, ("printed", "certified", "adaptive", "all", "lazy"))
         check_choice("design", self.design, ("basis", "arms"))
         check_integer("max_core_set_rounds", self.max_core_set_rounds, low=1)
@@ -211,14 +202,14 @@ class ProtectedLinUCB(CompiledPolicy):
         confidence = confidence_for(self.problem, rho=self.rho, delta=share, radius=self.radius)
         adaptive = self.coreset == "adaptive" and self.problem.n_protected > 0
         knobs = ProtectedLinUCBKnobs(
-            metric_of(self.surrogate),
+            SURROGATES[self.surrogate].metric,
             confidence,
-            surrogate_called(self.surrogate),
+            SURROGATES[self.surrogate],
             self.problem.subspace_dim if adaptive else None,
             self.design == "basis",
             self.literal,
-            monitor_for(self.lock_in, self.patience),
         )
+        monitor_for(self.lock_in, self.patience)
         object.__setattr__(self, "rule", self._rule())
         object.__setattr__(self, "knobs", knobs)
         if self.design == "basis" and self._has_phase() and self.problem.action_bound < 1:
@@ -278,6 +269,13 @@ class ProtectedLinUCB(CompiledPolicy):
         if self._has_phase():
             state.core_set[:] = 0
         return state
+
+    def watch(self, state: State) -> Watch | None:
+        """The lock-in monitor."""
+        size = self.knobs.adaptive
+        rank = int(np.count_nonzero(state.core_set)) - 1 if size is None else size
+        monitor = monitor_for(self.lock_in, self.patience)
+        return Watch(monitor, self.knobs.confidence, state.evidence, rank)
 
     def _has_phase(self) -> bool:
         """Whether there is a CORE-SET phase at the start."""

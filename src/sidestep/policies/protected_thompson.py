@@ -8,11 +8,13 @@ is the vector that is least known along that action: for this query there is a r
 ball (docs/theory.md).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_choice
 from sidestep.core.confidence import Confidence
@@ -46,7 +48,7 @@ from sidestep.policies.sampling import (
     review_rank,
     rounds_until_rank_review,
 )
-from sidestep.policies.within import WithinKnobs
+from sidestep.policies.within import WithinKnobs, caution_for, check_start
 
 FULL_DRAW = 1.0  # share of the spread that is drawn within tolerances
 
@@ -110,7 +112,7 @@ def _on_ball(
 register(ThompsonKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProtectedThompson(CompiledPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
@@ -121,6 +123,9 @@ class ProtectedThompson(CompiledPolicy):
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta    at which the rank is decided, where a resolution is told instead of it
     query    "directed": measure what the reward depends on most; "widest": what is least known
+    caution  within tolerances: only what is within all of them with at least this posterior
+             probability is played; 0: anything. No guarantee for a round: the posterior may be wrong
+    safe     an action that is known to be within them, from where caution starts; None: zero
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -134,18 +139,21 @@ class ProtectedThompson(CompiledPolicy):
     memory: float | None = None
     delta: float = 0.05
     query: str = "directed"
+    caution: float = 0.0
+    safe: Sequence[float] | None = None
     knobs: ThompsonKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
 
     def __post_init__(self) -> None:
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        caution = caution_for(self.problem, self.caution, self.safe)
         check_choice("query", self.query, ("directed", "widest"))
         is_directed, levels = self.query == "directed", self.problem.intercept
         knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, is_directed, levels)
         if self.problem.limits is not None:
             rule = (FULL_DRAW, np.inf, is_directed, levels)  # no price is too high
-            knobs = WithinKnobs(*common, self.problem.limits, *rule)
+            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
@@ -155,6 +163,10 @@ class ProtectedThompson(CompiledPolicy):
     def init(self) -> State:
         """State before the first round."""
         return first_state(self)
+
+    def check(self, state: State, actions: Actions) -> None:
+        """Raise where caution has nowhere to start."""
+        check_start(self.knobs, actions)
 
     def rounds_until_review(self, state: State) -> int:
         """Rounds until the rank is looked at again, where it is not told."""

@@ -14,9 +14,17 @@ from scipy.special import ndtri, stdtrit
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
 from sidestep.core.pooled import ranks
-from sidestep.core.posterior import Prior, posterior_of, reduction, variance
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    noise_levels,
+    posterior_of,
+    reduction,
+    variance,
+)
 from sidestep.core.problem import Problem, Query
 from sidestep.core.sensitivity import gradient
 from sidestep.policies.standpoint import (
@@ -48,6 +56,7 @@ class Reasons(NamedTuple):
     )
     price: float  # what the action is expected to lose against today's best
     expected: Expected  # the feedback
+    within: float | None  # probability of being within every tolerance; None without them
 
 
 def standpoint_for(
@@ -55,7 +64,18 @@ def standpoint_for(
 ) -> Standpoint:
     """The standpoint of a policy that has a posterior: by its own prior, and its own rank."""
     real, _ = ranks(rank, core_set, evidence.counts)
-    return standpoint_of(problem, posterior_of(prior, evidence), real)
+    return standpoint_of(problem, _posterior_of(prior, evidence), real)
+
+
+def _posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
+    """The same as the kernel of that name, for all vectors at once: reasons are never compiled."""
+    if not np.isnan(prior.noise).any():
+        return posterior_of(prior, evidence)
+    noise = noise_levels(prior, evidence)
+    ridge = (noise**2 / prior.variance)[:, None, None] * np.eye(evidence.centre.shape[1])
+    inverse = np.linalg.inv(evidence.gram + evidence.gram_low + ridge)
+    moment = evidence.moment + evidence.moment_low
+    return Posterior((inverse @ moment[:, :, None])[:, :, 0], inverse, noise)
 
 
 def reasons_for(
@@ -76,7 +96,9 @@ def reasons_for(
     price = max(float(worth[0] - worth[1]), 0.0)
     named = None if rival is None else _named(actions, rival)
     expected = _expected(here, prior, known[0], query)
-    return Reasons(named, _shares(here, slopes, query.action), price, expected)
+    limits = problem.limits
+    inside = None if limits is None else float(chance_within(limits, here.effects, query.action))
+    return Reasons(named, _shares(here, slopes, query.action), price, expected, inside)
 
 
 def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.problem import Query, checked_query
 from sidestep.core.programs import best_within
 from sidestep.core.rank import Spectrum
+from sidestep.core.showing import brief, notebook_table
 from sidestep.core.solids import Solid, farthest
 from sidestep.core.tolerances import Limits
 from sidestep.policies.base import CompiledPolicy, State
@@ -107,6 +108,29 @@ class Recommendation:
     within: float | None  # probability of being within every tolerance; None without them
     settles: Settling | None  # the one measurement that would settle most; None: nothing is open
     unsettled: tuple[Narrowing, ...]  # of every outcome "not settled": what more results would do
+
+    def __repr__(self) -> str:
+        which = brief(self.action) if self.arm is None else f"arm {self.arm}"
+        return (
+            f"Recommendation({which}, reward {brief(self.reward)}, best with probability "
+            f"{brief(self.probability)})"
+        )
+
+    def _repr_html_(self) -> str:
+        names = ["effect on the target"]
+        names += [f"effect on outcome {i}" for i in range(1, len(self.effects))]
+        said = [f": {word}" for word in ("", *self.verdicts)] if self.verdicts else []
+        effects = {
+            name: brief(effect) + (said[k] if said and k else "")
+            for k, (name, effect) in enumerate(zip(names, self.effects, strict=True))
+        }
+        rows: dict[str, object] = {"action": self.action, "arm": self.arm, "worth": self.reward}
+        rows |= effects
+        rows |= {
+            "best with probability": self.probability,
+            "stopping now gives up": self.loss.mean,
+        }
+        return notebook_table("Recommendation", {k: v for k, v in rows.items() if v is not None})
 
     @property
     def clean(self) -> Interval | None:

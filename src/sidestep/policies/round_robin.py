@@ -19,28 +19,21 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu, upper_means
 from sidestep.core.geometry import copy_into, lowest_argmax, total
 from sidestep.core.kernels import kernel
-from sidestep.core.lock_in import LockInMonitor
-from sidestep.core.optimism import (
-    SURROGATES,
-    Surrogate,
-    metric_of,
-    optimistic_values,
-    surrogate_called,
-)
+from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body
 from sidestep.policies.base import (
     EXPLORE,
     PLAY,
     CompiledPolicy,
+    State,
     check_equal_costs,
     confidence_for,
     known_rank,
-    monitor_for,
-    monitored,
     random_direction,
 )
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.monitoring import Watch, monitor_for
 
 TOLERANCE = 1e-2
 
@@ -53,7 +46,6 @@ class RoundRobinKnobs(NamedTuple):
     surrogate: Surrogate
     size: int
     exponent: float
-    monitor: LockInMonitor
 
 
 @kernel
@@ -88,10 +80,10 @@ def _on_arms(
     rows = best_rows(evidence.centre, knobs.size)
     copy_into(rows, forms.workspace.rows)
     known = (confidence, evidence)
-    values = optimistic_values(knobs.surrogate, known, menu, forms, rows.size)
+    optimistic_values(knobs.surrogate, known, menu, forms, rows.size)
+    values = forms.workspace.values[: menu.squared.size]
     arm = lowest_argmax(values)
-    arm, index, phase = monitored(knobs.monitor, known, menu, knobs.size, (arm, TARGET))
-    return Choice(arm, index, phase, values[arm])
+    return Choice(arm, TARGET, PLAY, values[arm])
 
 
 @kernel
@@ -116,7 +108,7 @@ def _on_ball(
 register(RoundRobinKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RoundRobinLinUCB(CompiledPolicy):
     """Dedicate round t to learning one protected vector with probability t^-exponent, in turn.
 
@@ -153,7 +145,7 @@ class RoundRobinLinUCB(CompiledPolicy):
         check_equal_costs(self.problem, "RoundRobinLinUCB")
         check_positive("exponent", self.exponent)
         check_probability("delta", self.delta)
-        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_choice("surrogate", self.surrogate, tuple(SURROGATES))
         check_choice("core_set", self.core_set, ("best", "all"))
         problem = self.problem
         size = problem.n_protected
@@ -163,14 +155,19 @@ class RoundRobinLinUCB(CompiledPolicy):
             problem, rho=self.rho, delta=self.delta / problem.n_vectors, radius=self.radius
         )
         knobs = RoundRobinKnobs(
-            metric_of(self.surrogate),
+            SURROGATES[self.surrogate].metric,
             confidence,
-            surrogate_called(self.surrogate),
+            SURROGATES[self.surrogate],
             size,
             float(self.exponent),
-            monitor_for(self.lock_in, self.patience),
         )
+        monitor_for(self.lock_in, self.patience)
         object.__setattr__(self, "knobs", knobs)
+
+    def watch(self, state: State) -> Watch | None:
+        """The lock-in monitor."""
+        monitor = monitor_for(self.lock_in, self.patience)
+        return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.size)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """A coin; a direction for the first round on the ball."""

@@ -21,6 +21,7 @@ from sidestep.core.checks import shown
 from sidestep.core.coreset import UNPROVED
 from sidestep.core.estimator import Evidence
 from sidestep.core.problem import Problem
+from sidestep.core.showing import notebook_table
 from sidestep.errors import InputError, UnsignedStateWarning
 
 STATE_VERSION = 3
@@ -54,6 +55,16 @@ class State:
     def round(self) -> int:
         """Number of measurements so far."""
         return int(self.evidence.counts.sum())
+
+    def __repr__(self) -> str:
+        whose = "" if self.fingerprint is None else f"{self.fingerprint.policy}, "
+        return f"State({whose}round {self.round}, counts {self.evidence.counts.tolist()})"
+
+    def _repr_html_(self) -> str:
+        counts = self.evidence.counts
+        rows = {f"measurements of outcome {i}": int(count) for i, count in enumerate(counts)}
+        whose = {} if self.fingerprint is None else {"policy": self.fingerprint.policy}
+        return notebook_table(f"State after {self.round} rounds", whose | rows)
 
     def to_json(self) -> str:
         """The state as text; `state_from_json` gives it back to the last bit."""

@@ -53,7 +53,7 @@ def _on_ball(
 register(UniformKnobs, _on_arms, _on_ball)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Uniform(CompiledPolicy):
     """Play an arm drawn evenly, or the point of a solid farthest along a direction drawn evenly.
 

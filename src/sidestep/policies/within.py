@@ -10,6 +10,12 @@ own effects alone, which measuring it shows. So there is no blind spot to pay fo
 - measure the outcome that takes most off the variance of its value: the target, or a protected outcome
   that may yet be beyond its limit, by its penalty
 
+With `caution` only what is within every tolerance with at least that posterior probability is played,
+or the action that is known to be safe (core/caution.py). No price is asked for then: at first the
+baseline has the largest expected value, and would be played for ever. Where something else was wanted
+the phase says "cautious": what qualifies is played, and measured there is what tells most of what was
+wanted. Where nothing but the safe action qualifies it says "held": it asks for leave, for Decision.rival.
+
 ProtectedThompson draws with the whole spread and asks for no price. DirectedThompson draws with less: a
 penalty of many tolerances is a steep price for every draw that goes beyond them.
 """
@@ -18,8 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.aims import expected_within, steepness_within
+from sidestep.core.actions import Actions, Arms
+from sidestep.core.aims import expected_within, steepness_within, value_within
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.caution import Caution, Wanted, cautious_in, chance_within
+from sidestep.core.checks import is_finite, shown
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
@@ -36,9 +45,11 @@ from sidestep.core.posterior import (
     variance,
     without_levels,
 )
+from sidestep.core.problem import Problem, Query, checked_parts
 from sidestep.core.solids import Body
 from sidestep.core.tolerances import Limits
-from sidestep.policies.base import PLAY
+from sidestep.errors import InputError
+from sidestep.policies.base import CAUTIOUS, HELD, PLAY
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 
@@ -55,6 +66,29 @@ class WithinKnobs(NamedTuple):
     kappa: float  # infinite: no price is too high
     is_directed: bool  # else what is least known is measured
     has_levels: bool  # of what is learned the last coordinate is the level, which no aim sees
+    caution: Caution
+
+
+def caution_for(problem: Problem, level: float, safe: Any) -> Caution:
+    """How cautious a policy is, from knobs that are checked here."""
+    if not is_finite(level) or not 0 <= level < 1:
+        raise InputError(f"caution must lie in 0..1, and below 1, got {shown(level)}")
+    if level > 0 and problem.tolerance is None:
+        raise InputError(f"caution needs the problem's tolerance, got None and caution={level}")
+    start: FloatArray = np.zeros(problem.dim)
+    if safe is not None:
+        start, _ = checked_parts(problem, Query(safe, 0))
+    return Caution(float(level), start)
+
+
+def check_start(knobs: Any, actions: Actions) -> None:
+    """Raise where caution has nowhere to start in a solid; arms may come and go."""
+    cautious = isinstance(knobs, WithinKnobs) and knobs.caution.level > 0.0
+    if cautious and not isinstance(actions, Arms) and not actions.contains(knobs.caution.safe):
+        raise InputError(
+            f"safe must be an action of the {type(actions).__name__}, got "
+            f"{shown(knobs.caution.safe.tolist())}"
+        )
 
 
 @kernel
@@ -87,30 +121,48 @@ def _most_telling(
     a = _measured(knobs, slopes.shape[1], action)
     if not knobs.is_directed:
         return least_known(posterior, knobs.costs, a)
-    seen = np.zeros(posterior.mean.shape)
-    for v in range(slopes.shape[0]):
-        copy_into(slopes[v], seen[v])
-    index, _ = most_telling(posterior, knobs.costs, seen, a)
+    index, gain = most_telling(posterior, knobs.costs, _padded(posterior, slopes), a)
+    if gain <= 0.0 and knobs.caution.level > 0.0:  # the baseline shows its levels only
+        return least_known(posterior, knobs.costs, a)
     return index
 
 
 @kernel
-def _choose(knobs: WithinKnobs, evidence: Evidence, place: Any, draws: Draws) -> tuple[Found, int]:
-    """What is played, among arms or in a solid, and which vector is measured."""
+def _padded(posterior: Posterior, slopes: FloatArray) -> FloatArray:
+    """Slopes in what is measured: none in the level, where that is learned; (L+1, width)."""
+    seen = np.zeros(posterior.mean.shape)
+    for v in range(slopes.shape[0]):
+        copy_into(slopes[v], seen[v])
+    return seen
+
+
+@kernel
+def _choose(
+    knobs: WithinKnobs, evidence: Evidence, place: Any, draws: Draws
+) -> tuple[Found, int, int]:
+    """What is played, among arms or in a solid, which vector is measured, and the phase."""
     posterior, limits = posterior_of(knobs.prior, evidence), knobs.limits
     effects = without_levels(posterior) if knobs.has_levels else posterior
     d = effects.mean.shape[1]
     drawn = draw(effects, scaled(knobs.spread, draws.normals), 1)[0]
     played = best_in(place, limits, drawn)
     slopes = slopes_within(limits, effects, played.action[:d])
-    if knobs.kappa < np.inf:
+    if knobs.kappa < np.inf and knobs.caution.level == 0.0:
         leader = best_expected_in(place, limits, effects)
         price = leader.value - expected_within(limits, effects, played.action[:d])
         worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
         if price * np.sqrt(draws.uniforms[0]) > worth:
             played = leader
             slopes = slopes_within(limits, effects, played.action[:d])
-    return played, _most_telling(knobs, posterior, slopes, played.action)
+    phase = PLAY
+    if knobs.caution.level > 0.0:
+        chance = chance_within(limits, effects, played.action[:d])
+        if chance < knobs.caution.level:
+            value = value_within(limits, drawn, played.action[:d])
+            wanted = Wanted(drawn, _padded(posterior, slopes), value, knobs.costs)
+            played, others = cautious_in(place, limits, (effects, posterior), wanted, knobs.caution)
+            phase = CAUTIOUS if others else HELD
+    return played, _most_telling(knobs, posterior, slopes, played.action), phase
 
 
 @kernel
@@ -122,16 +174,16 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    played, index = _choose(knobs, evidence, menu, draws)
-    return Choice(played.arm, index, PLAY, played.value)
+    played, index, phase = _choose(knobs, evidence, menu, draws)
+    return Choice(played.arm, index, phase, played.value)
 
 
 @kernel
 def _on_ball(
     knobs: WithinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    played, index = _choose(knobs, evidence, body, draws)
-    return ChoiceOnBall(played.action, index, PLAY, played.value, np.nan)
+    played, index, phase = _choose(knobs, evidence, body, draws)
+    return ChoiceOnBall(played.action, index, phase, played.value, np.nan)
 
 
 register(WithinKnobs, _on_arms, _on_ball)

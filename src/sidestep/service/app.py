@@ -38,9 +38,9 @@ from sidestep.service.system import system
 from sidestep.service.tokens import tokens
 from sidestep.service.watch import LOGGER, Watch
 from sidestep.studies.book import Question
-from sidestep.studies.events import CODE
-from sidestep.studies.groups import Groups
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.storage.events import CODE
+from sidestep.studies.storage.groups import Groups
+from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.study import Study
 
 PAGES = (

@@ -14,10 +14,10 @@ from sidestep.errors import StudyNotFound
 from sidestep.service.desk import Desk, OpenStudy
 from sidestep.service.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, HttpProblem
 from sidestep.service.settings import Settings
-from sidestep.studies.accounts import Accounts, Person
-from sidestep.studies.grants import Grants
-from sidestep.studies.roles import ADMIN, ALL_RIGHTS, EVERYWHERE, READ, Rights
-from sidestep.studies.sql import SqlStore
+from sidestep.studies.people.accounts import Accounts, Person
+from sidestep.studies.people.grants import Grants
+from sidestep.studies.people.roles import ADMIN, ALL_RIGHTS, EVERYWHERE, READ, Rights
+from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.study import user_of_the_machine
 
 SESSION = "sidestep_session"

@@ -19,7 +19,7 @@ from sidestep.studies.factors import Factor
 from sidestep.studies.frames import columns_of
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import plan_from_config
-from sidestep.studies.store import Names
+from sidestep.studies.storage.store import Names
 from sidestep.studies.study import Study, user_of_the_machine
 from sidestep.studies.verbs import Verbs
 

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from sidestep.service.notices import Notices
 from sidestep.studies.advice import Best, Explanation
 from sidestep.studies.book import Question
-from sidestep.studies.card import Card
-from sidestep.studies.events import canonical
+from sidestep.studies.cards.card import Card
 from sidestep.studies.factors import Setting, Value
-from sidestep.studies.groups import Groups
 from sidestep.studies.plan import Plan
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import Head, Log, Store, Writer
+from sidestep.studies.storage.events import canonical
+from sidestep.studies.storage.groups import Groups
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.store import Head, Log, Store, Writer
 from sidestep.studies.story import Belief, story
 from sidestep.studies.study import Study
 

@@ -14,7 +14,7 @@ from sidestep.service.problems import MALFORMED, HttpProblem, places
 from sidestep.service.replies import JSON, card_reply
 from sidestep.service.routes import NDJSON, Key, Owner, Tellers, shown
 from sidestep.service.schemas import Results
-from sidestep.studies.exchange import import_study
+from sidestep.studies.storage.exchange import import_study
 
 CSV = "text/csv"
 imports = APIRouter(prefix="/v1", route_class=StrictRoute)

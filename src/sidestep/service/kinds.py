@@ -16,6 +16,7 @@ class Kind(NamedTuple):
 KINDS: dict[type[errors.SidestepError], Kind] = {
     errors.InputError: Kind(422, "input", "What was sent cannot be used"),
     errors.UnknownNameError: Kind(422, "unknown-name", "There is nothing of that name"),
+    errors.MissingExtra: Kind(501, "missing-extra", "This needs a package that is not installed"),
     errors.NotFoundError: Kind(404, "not-found", "There is nothing of that name"),
     errors.StudyNotFound: Kind(404, "study-not-found", "There is no such study"),
     errors.TicketNotFound: Kind(404, "ticket-not-found", "There is no such question"),

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from sidestep.service.auth import Caller
 from sidestep.service.desk import Desk
 from sidestep.studies.book import Question
-from sidestep.studies.events import written
-from sidestep.studies.roles import READ
-from sidestep.studies.store import CLOSED, Head
+from sidestep.studies.people.roles import READ
+from sidestep.studies.storage.events import written
+from sidestep.studies.storage.store import CLOSED, Head
 
 CHUNK = 100
 ASK, ANSWER = "ask", "answer"

@@ -14,8 +14,8 @@ from sidestep.errors import InputError
 from sidestep.service.metrics import Metrics
 from sidestep.service.settings import Settings
 from sidestep.service.watch import LOGGER
-from sidestep.studies.events import written
 from sidestep.studies.recording import Written
+from sidestep.studies.storage.events import written
 
 TOLD = ("answered", "corrected", "withdrawn", "imported")
 WAITING = 1000  # notices; what comes beyond them is dropped, as the record has it anyway

@@ -20,15 +20,15 @@ from sidestep.studies.advice import (
     Row,
     Settling,
 )
-from sidestep.studies.card import Card
-from sidestep.studies.card_json import card_from_json
-from sidestep.studies.events import LONGEST_REASON, check_words
-from sidestep.studies.exchange import event_from_json
+from sidestep.studies.cards.card import Card
+from sidestep.studies.cards.card_json import card_from_json
 from sidestep.studies.frames import columns_of
 from sidestep.studies.importing import rows_of
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_of
-from sidestep.studies.store import Events
+from sidestep.studies.storage.events import LONGEST_REASON, check_words
+from sidestep.studies.storage.exchange import event_from_json
+from sidestep.studies.storage.store import Events
 from sidestep.studies.ticket import Receipt, Ticket
 from sidestep.studies.values import checked_number, shown
 

@@ -9,10 +9,10 @@ from typing import Any
 from fastapi import Request, Response
 
 from sidestep.errors import InputError
-from sidestep.studies.card import Card
-from sidestep.studies.card_json import card_to_json
-from sidestep.studies.events import digest, written
-from sidestep.studies.store import Head
+from sidestep.studies.cards.card import Card
+from sidestep.studies.cards.card_json import card_to_json
+from sidestep.studies.storage.events import digest, written
+from sidestep.studies.storage.store import Head
 
 TEXT, JSON = "text/plain", "application/json"
 

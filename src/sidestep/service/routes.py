@@ -31,8 +31,8 @@ from sidestep.service.schemas import (
     NewStudy,
     Withdrawal,
 )
-from sidestep.studies.exchange import event_to_json
-from sidestep.studies.roles import ADMIN, ASK, CORRECT, READ, TELL
+from sidestep.studies.people.roles import ADMIN, ASK, CORRECT, READ, TELL
+from sidestep.studies.storage.exchange import event_to_json
 from sidestep.studies.study import Study
 
 PAGE = 1000

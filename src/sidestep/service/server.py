@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from sidestep.errors import InputError
 from sidestep.service.app import Laboratory, create_app, set_up_logs
 from sidestep.service.settings import Settings
-from sidestep.studies.sql import SqlStore
-from sidestep.studies.store import open_store
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.store import open_store
 
 GRACE = 20  # seconds for requests that are under way when it is told to stop
 

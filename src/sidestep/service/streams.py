@@ -15,8 +15,8 @@ from sidestep.service.bodies import StrictRoute
 from sidestep.service.metrics import Metrics
 from sidestep.service.problems import TOO_MANY, HttpProblem
 from sidestep.service.routes import Readers, problems
-from sidestep.studies.exchange import event_to_json
-from sidestep.studies.roles import READ
+from sidestep.studies.people.roles import READ
+from sidestep.studies.storage.exchange import event_to_json
 
 LOOK = 1.0  # seconds between two looks at the record
 BEAT = 15.0  # seconds of silence after which a line shows that the connection lives

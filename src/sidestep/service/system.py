@@ -9,7 +9,7 @@ from sidestep.service.kinds import Kind
 from sidestep.service.problems import problem
 from sidestep.service.replies import json_reply
 from sidestep.service.routes import problems
-from sidestep.studies.roles import ADMIN
+from sidestep.studies.people.roles import ADMIN
 
 NOT_READY = Kind(503, "not-ready", "It cannot work now")
 

@@ -8,7 +8,7 @@ from sidestep.service.bodies import StrictRoute
 from sidestep.service.replies import json_reply
 from sidestep.service.routes import Key, Owner, shown
 from sidestep.service.schemas import NewToken
-from sidestep.studies.tokens import make_token, token_to_json
+from sidestep.studies.people.tokens import make_token, token_to_json
 
 tokens = APIRouter(prefix="/v1", route_class=StrictRoute)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sidestep.studies.card import Card
+from sidestep.studies.cards.card import Card
 from sidestep.studies.factors import Setting
 
 

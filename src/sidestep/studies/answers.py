@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError, TicketNotFound
-from sidestep.studies.events import Event
 from sidestep.studies.factors import Setting
-from sidestep.studies.store import Log
+from sidestep.studies.storage.events import Event
+from sidestep.studies.storage.store import Log
 from sidestep.studies.values import shown
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from sidestep.studies.events import Event, written
 from sidestep.studies.factors import Setting
+from sidestep.studies.storage.events import Event, written
 
 
 class Result(NamedTuple):

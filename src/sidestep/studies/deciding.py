@@ -11,11 +11,11 @@ from sidestep.policies.batches import ask_panel
 from sidestep.policies.restrictions import Restrictions
 from sidestep.studies.advising import setting_of
 from sidestep.studies.book import Book
-from sidestep.studies.events import digest
 from sidestep.studies.mind import Mind
 from sidestep.studies.reasoning import reasons_body
 from sidestep.studies.request import CONFIRM, Request
 from sidestep.studies.scale import allowed_of
+from sidestep.studies.storage.events import digest
 
 Body = dict[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from sidestep.errors import ConflictError, KeyReused
 from sidestep.studies.book import Question
-from sidestep.studies.events import ERASED, Event
-from sidestep.studies.store import Log
+from sidestep.studies.storage.events import ERASED, Event
+from sidestep.studies.storage.store import Log
 
 
 def repeat_of(

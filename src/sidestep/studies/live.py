@@ -8,11 +8,14 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sidestep.errors import StorageError
-from sidestep.studies.book import Book, book_from_json
-from sidestep.studies.events import CODE, Event, canonical, digest
+from sidestep.errors import StorageError, StudyClosed
+from sidestep.studies.book import Book, Question, book_from_json, question_of
+from sidestep.studies.keys import check_same_request, repeat_of
 from sidestep.studies.plan import Plan
-from sidestep.studies.store import Log, Snapshot, Store
+from sidestep.studies.recording import Author
+from sidestep.studies.request import Request
+from sidestep.studies.storage.events import CODE, Event, canonical, digest
+from sidestep.studies.storage.store import CLOSED, Log, Snapshot, Store
 
 if TYPE_CHECKING:
     from sidestep.studies.mind import Mind
@@ -57,6 +60,29 @@ class Live:
             self._mind = Mind(self._plan, self._state)
         self._mind.learn(self.book)
         return self._mind
+
+    def asked(
+        self, log: Log, request: Request, author: Author, *, new: bool
+    ) -> tuple[Question, Event | None]:
+        """The question and, where it is new, its event; under the study's lock."""
+        wanted = json.loads(json.dumps(request.to_json()))
+        found = repeat_of(
+            log, author.key, ("asked",), lambda event: event.body.get("request", {}) == wanted
+        )
+        if found is not None:
+            return question_of(found), None
+        if log.head.status == CLOSED:
+            raise StudyClosed(f"study {self._name!r} is closed and asks nothing more")
+        from sidestep.studies.deciding import decide  # noqa: PLC0415
+
+        book = self.follow(log)
+        mine = None if new else book.open_of(author.actor)
+        if mine is not None:
+            check_same_request(mine, wanted)
+            return mine, None
+        body = decide(self.mind(), log.head.seq + 1, book, request)
+        event = log.append("asked", body=body, actor=author.actor, key=author.key)
+        return question_of(event), event
 
     def took(self, event: Event) -> None:
         """An event of our own was saved; in a shared transaction the book may have it already."""

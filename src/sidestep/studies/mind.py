@@ -18,7 +18,7 @@ from sidestep.policies.catalog import from_config
 from sidestep.policies.effects import effects_of
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Book, Result
-from sidestep.studies.card import verdict_of
+from sidestep.studies.cards.card import verdict_of
 from sidestep.studies.factors import Value
 from sidestep.studies.plan import Plan
 from sidestep.studies.scale import Scale, learns_levels

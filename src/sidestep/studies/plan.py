@@ -6,10 +6,10 @@ from typing import Any
 
 from sidestep.errors import InputError
 from sidestep.studies.candidates import Candidates, candidates_of
+from sidestep.studies.cards.words import VOCABULARIES, Vocabulary
 from sidestep.studies.factors import Factor, Setting
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.values import checked_text, checked_word, shown
-from sidestep.studies.words import VOCABULARIES, Vocabulary
 
 WITHIN, CLEAN = "within", "clean"
 VERSION = 1  # of the configuration as it is stored

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from sidestep.studies import recording
 from sidestep.studies.book import Question
-from sidestep.studies.card import Card
-from sidestep.studies.cards import ask_card
-from sidestep.studies.doubt import doubts_of
+from sidestep.studies.cards.ask_card import ask_card
+from sidestep.studies.cards.card import Card
+from sidestep.studies.cards.doubt import doubts_of
+from sidestep.studies.cards.overview import show_card
+from sidestep.studies.cards.record_card import verify_card
 from sidestep.studies.live import Live
-from sidestep.studies.overview import show_card
 from sidestep.studies.plan import Plan
-from sidestep.studies.record_card import verify_card
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
-from sidestep.studies.store import Events, Store, Writer, write
+from sidestep.studies.storage.store import Events, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Reading:
         context   what is known of the round that it is for
         """
         from sidestep.studies.advising import advise  # noqa: PLC0415
-        from sidestep.studies.best_card import best_card  # noqa: PLC0415
+        from sidestep.studies.cards.best_card import best_card  # noqa: PLC0415
 
         with self._turn:
             book = self._live.follow()
@@ -56,7 +56,7 @@ class Reading:
         """
         from sidestep.studies.advice import Explanation  # noqa: PLC0415
         from sidestep.studies.advising import explain  # noqa: PLC0415
-        from sidestep.studies.explain_card import explain_card  # noqa: PLC0415
+        from sidestep.studies.cards.explain_card import explain_card  # noqa: PLC0415
 
         here = dict(context_of(self.plan, context))
         with self._turn:
@@ -105,7 +105,7 @@ class Reading:
 
         known   a hash that was noted earlier: it must be in the chain
         """
-        from sidestep.studies.record import verify  # noqa: PLC0415
+        from sidestep.studies.storage.record import verify  # noqa: PLC0415
 
         verdict = verify(self._store, self.name, known=known)
         if not asks or not verdict.holds:
@@ -116,7 +116,7 @@ class Reading:
 
     def export(self, path: Any = None) -> Iterator[str]:
         """The whole record as lines of JSON, its chain included; written to a file where one is named."""
-        from sidestep.studies.exchange import export_study, write_lines  # noqa: PLC0415
+        from sidestep.studies.storage.exchange import export_study, write_lines  # noqa: PLC0415
 
         lines = export_study(self._store, self.name)
         if path is None:
@@ -134,3 +134,6 @@ class Reading:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()

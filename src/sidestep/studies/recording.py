@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
 from sidestep.studies.answers import Answer, entry_of, find_answer
-from sidestep.studies.events import Event, written
+from sidestep.studies.cards.words import listed, local_time, plain, with_unit
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.keys import repeat_of, same_reason
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
-from sidestep.studies.store import CLOSED, Log
+from sidestep.studies.storage.events import Event, written
+from sidestep.studies.storage.store import CLOSED, Log
 from sidestep.studies.values import checked_number, shown
-from sidestep.studies.words import listed, local_time, plain, with_unit
 
 FARTHEST = 1e5  # half-ranges from the baseline: beyond it a number would drown every other
 

@@ -7,7 +7,7 @@ from sidestep.studies.deciding import decide
 from sidestep.studies.mind import Mind
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_from_json
-from sidestep.studies.store import Store
+from sidestep.studies.storage.store import Store
 
 COMPARED = ("action", "candidate", "measure", "state")
 PAGE = 1000

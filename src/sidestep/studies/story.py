@@ -11,7 +11,7 @@ from sidestep.studies.book import Book
 from sidestep.studies.factors import Setting, Value
 from sidestep.studies.mind import Mind
 from sidestep.studies.plan import Plan
-from sidestep.studies.store import Store
+from sidestep.studies.storage.store import Store
 
 PAGE = 1000
 

@@ -5,42 +5,37 @@
     study.tell(ticket.id, 138.0)          # durable once it returns
     study.best()
 
-The record is the truth (events.py): everything here appends to it or reads it. Telling, correcting and
-withdrawing load no arithmetic, so that a result can be saved wherever Python runs.
+The record is the truth (storage/events.py): everything here appends to it or reads it. Telling,
+correcting and withdrawing load no arithmetic, so that a result can be saved wherever Python runs.
 """
 
 import getpass
 import json
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from sidestep.errors import InputError, StudyClosed
-from sidestep.studies import recording
-from sidestep.studies.book import Question, question_of
+from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
-from sidestep.studies.cards import told_card
-from sidestep.studies.events import Event, canonical, digest
-from sidestep.studies.factors import Factor, setting_of
-from sidestep.studies.keys import check_same_request, repeat_of
+from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan, plan_from_config
-from sidestep.studies.reading import Reading
-from sidestep.studies.recording import Author, Told, Written
+from sidestep.studies.recording import Author
 from sidestep.studies.request import Request, request_of
-from sidestep.studies.store import CLOSED, Log, Names, Writer, open_store, write
-from sidestep.studies.ticket import Receipt, Ticket
+from sidestep.studies.storage.events import Event, canonical, digest
+from sidestep.studies.storage.store import Log, Names, Writer, open_store, write
+from sidestep.studies.ticket import Ticket
+from sidestep.studies.writing import Writing
 
 
-class Study(Reading):
+class Study(Writing):
     """A study on its record. Make one with `Study.create`, come back to it with `Study.open`.
 
     >>> from sidestep import Factor, Outcome, Study
     >>> study = Study.create(
     ...     "brew",
     ...     "memory:",
-    ...     factors=[Factor("grind", 1, 9, step=1), Factor("water", 88, 96, unit="C", step=2)],
+    ...     factors=[Factor("grind", 1, 9, step=1), Factor("water", 88, 96, step=2)],
     ...     target=Outcome("taste", goal="raise", range=(0, 10), matters=0.5),
     ...     protected=[Outcome("bitterness", range=(0, 10), tolerance=1)],
     ... )
@@ -200,164 +195,17 @@ class Study(Reading):
         )
         return self._ticket(question)
 
-    def tell(
-        self,
-        ticket: int | Ticket | None,
-        value: Any,
-        *,
-        measured: str | None = None,
-        given: Mapping[str, object] | None = None,
-        context: Mapping[str, Any] | None = None,
-        reason: str | None = None,
-        actor: str | None = None,
-        key: str | None = None,
-    ) -> Receipt:
-        """Record a result; it is durable once this returns. The same again changes nothing.
-
-        ticket     the question, or its number
-        value      a number in the outcome's unit; of a panel {"sodium": 138.0, ...}
-        measured   another outcome than the one that was asked for
-        given      what was really done, where it was not what was asked: {"dose": 35}
-        context    what was known of that round
-        reason     why it is right, where it is far from what was expected
-        actor      who tells; None: the one who opened the study
-        key        the same key again is the same request, not a second one
-        With ticket None it is a result that nobody asked for: `measured` and `given` say what it is.
-        """
-        told, number = Told(value, measured, given, context, reason), _number(ticket)
-        author = Author(actor or self.actor, key)
-        if number is None:
-            author = author._replace(key=key or uuid4().hex)
-            return self._write(lambda log: recording.tell_unasked(log, self.plan, told, author))
-        return self._write(lambda log: recording.tell(log, self.plan, number, told, author))
-
-    def correct(
-        self,
-        number: int | Ticket,
-        value: float,
-        *,
-        reason: str,
-        measured: str | None = None,
-        given: Mapping[str, object] | None = None,
-        row: int = 0,
-        actor: str | None = None,
-        key: str | None = None,
-    ) -> Receipt:
-        """Change a result, with a reason; what was learned since is worked out again.
-
-        number     of the question, or of the entry that brought the result
-        value      what the result should be
-        reason     why; it stays on record
-        given      what was really done, where that was wrong as well
-        measured   which result, where a question has several
-        row        of an import, from 0
-        actor      who corrects; None: the one who opened the study
-        key        the same key again is the same request, not a second one
-        """
-        told, place = Told(value, measured, given), (_number(number) or 0, row)
-        author = Author(actor or self.actor, key)
-        return self._write(
-            lambda log: recording.correct(log, self.plan, place, told, author, reason)
-        )
-
-    def withdraw(
-        self, number: int | Ticket, *, reason: str, actor: str | None = None, key: str | None = None
-    ) -> Receipt:
-        """Close a question that will have no answer, or take back the answer it has, with a reason.
-
-        number   of the question, or of the entry that brought the result
-        reason   why; it stays on record
-        actor    who withdraws; None: the one who opened the study
-        key      the same key again is the same request, not a second one
-        """
-        author = Author(actor or self.actor, key)
-        return self._write(
-            lambda log: recording.withdraw(log, _number(number) or 0, author, reason)
-        )
-
-    def import_results(
-        self, table: Any, *, actor: str | None = None, key: str | None = None
-    ) -> Receipt:
-        """Record results from before, from a frame, a dict of columns or a path: all of them or none.
-
-        A column for every factor, and one for every outcome that was measured (an empty cell: it was
-        not); or the columns `outcome` and `value`.
-
-        table   the results
-        actor   who brings them; None: the one who opened the study
-        key     the same key again is the same request, not a second one
-        """
-        from sidestep.studies.importing import rows_of  # noqa: PLC0415
-
-        rows = rows_of(self.plan, table)
-        author = Author(actor or self.actor, key or uuid4().hex)
-        source = table.name if isinstance(table, Path) else type(table).__name__
-        return self._write(lambda log: recording.take_over(log, rows, author, source))
-
-    def close(
-        self,
-        *,
-        accept: bool = False,
-        overrule: Mapping[str, object] | None = None,
-        reason: str | None = None,
-        actor: str | None = None,
-        key: str | None = None,
-    ) -> Receipt:
-        """End the asking. Results may still be told; the record stays.
-
-        accept     with today's recommendation
-        overrule   with this setting instead, with a reason
-        reason     why; it stays on record
-        actor      who closes; None: the one who opened the study
-        key        the same key again is the same request, not a second one
-        """
-        if overrule is not None and (accept or not reason):
-            raise InputError("overrule must come with a reason and without accept, got otherwise")
-        decision = None
-        if accept:
-            best = self.best()
-            decision = {"overruled": False, "action": best.action, "candidate": best.candidate}
-        if overrule is not None:
-            setting = setting_of(self.plan.factors, overrule, "overrule")
-            decision = {"overruled": True, "action": setting}
-        author = Author(actor or self.actor, key)
-        return self._write(lambda log: recording.close(log, decision, author, reason))
-
     def _asked(
         self, log: Log, request: Request, author: Author, *, new: bool
     ) -> tuple[Question, Event | None]:
-        """The question and, where it is new, its event; under the study's lock."""
-        wanted = json.loads(json.dumps(request.to_json()))
-        found = repeat_of(
-            log, author.key, ("asked",), lambda event: event.body.get("request", {}) == wanted
-        )
-        if found is not None:
-            return question_of(found), None
-        if log.head.status == CLOSED:
-            raise StudyClosed(f"study {self.name!r} is closed and asks nothing more")
-        from sidestep.studies.deciding import decide  # noqa: PLC0415
-
         with self._turn:
-            book = self._live.follow(log)
-            mine = None if new else book.open_of(author.actor)
-            if mine is not None:
-                check_same_request(mine, wanted)
-                return mine, None
-            body = decide(self._live.mind(), log.head.seq + 1, book, request)
-        event = log.append("asked", body=body, actor=author.actor, key=author.key)
-        return question_of(event), event
+            return self._live.asked(log, request, author, new=new)
 
     def _noted(self, asked: tuple[Question, Event | None]) -> None:
         """A question of ours was saved."""
         if asked[1] is not None:
             with self._turn:
                 self._live.took(asked[1])
-
-    def _write(self, act: Callable[[Log], Written]) -> Receipt:
-        done = self._save(self._store, self.name, act)
-        card = told_card(self.plan, self.name, done)
-        entries = tuple(event.seq for event in done.events)
-        return Receipt(entries, done.events[0].ticket, done.repeated, card)
 
 
 def user_of_the_machine() -> str:
@@ -366,7 +214,3 @@ def user_of_the_machine() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # no such entry, no such variable
         return "unknown"
-
-
-def _number(ticket: int | Ticket | None) -> int | None:
-    return ticket.id if isinstance(ticket, Ticket) else ticket

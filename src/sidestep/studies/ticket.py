@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sidestep.studies.book import Question
-from sidestep.studies.card import Card
+from sidestep.studies.cards.card import Card
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sidestep.studies.card import Card
+from sidestep.studies.cards.card import Card
 from sidestep.studies.plan import Plan
-from sidestep.studies.store import Events
+from sidestep.studies.storage.store import Events
 from sidestep.studies.ticket import Receipt, Ticket
 
 if TYPE_CHECKING:

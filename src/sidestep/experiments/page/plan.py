@@ -13,7 +13,7 @@ from sidestep.experiments.page import panel, story
 from sidestep.experiments.pictures.sheets import Drawing, Panel, Style, styles_of
 from sidestep.experiments.spec import Spec
 
-SHEETS = ("growth", "phases", "finals", "tolerances", "queries", "widths")
+SHEETS = ("growth", "phases", "finals", "queries", "widths")
 BESIDE = ("protected-linucb", "protected-thompson", "directed-thompson")  # drawn beside the bounds
 STORY = "finding"
 
@@ -84,8 +84,8 @@ def _experiment(
 def kinds_of(spec: Spec, worlds: Sequence[WorldSummary]) -> list[str]:
     """The sheets of worlds that belong together; that of tolerances only where there are some."""
     has_some = any(series.kept for world in worlds for series in world.series)
-    kinds = [kind for kind in SHEETS if has_some or kind != "tolerances"]
-    return kinds if stands_alone(spec, worlds[0]) else ["regret", *kinds]
+    first = [] if stands_alone(spec, worlds[0]) else ["regret"]
+    return [*first, *(["tolerances"] if has_some else []), *SHEETS]
 
 
 def has_failure(spec: Spec, worlds: Sequence[WorldSummary]) -> bool:

@@ -34,8 +34,12 @@ FILLS = {  # apart in grey as well
     "core-set": "#333333",
     "locked-in": "#A0522D",
     "explore": "#D98200",
+    "held": "#6A5ACD",
+    "cautious": "#7FB77E",
+    "confirm": "#8C8C8C",
     "play": "#BFE3F7",
 }
+RARE = ("held", "cautious", "confirm")  # named only where they were paid for
 
 
 BARE = ("regret", "panel")  # several of them, or few words: a page has one legend for all
@@ -133,6 +137,8 @@ def phases(drawing: Drawing) -> Figure:
         start = np.zeros(len(panel.series))
         for name, colour in FILLS.items():
             length = np.array([series.phases[name] for series in panel.series])
+            if name in RARE and not length.any():
+                continue
             rows = range(len(length))
             axis.barh(rows, length, left=start, height=0.6, color=colour, label=name)
             start += length
@@ -160,7 +166,7 @@ def queries(drawing: Drawing) -> Figure:
 
 def tolerances(drawing: Drawing) -> Figure:
     """Share of rounds beyond a tolerance, and of runs that recommend something beyond one."""
-    figure, axes = bars_sheet(drawing, "share beyond a tolerance: rounds, last recommendation")
+    figure, axes = bars_sheet(drawing, "share beyond a tolerance")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         for row, series in enumerate(panel.series):
             colour = drawing.styles[series.entry].colour

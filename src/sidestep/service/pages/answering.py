@@ -17,8 +17,8 @@ from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import common, context_here
 from sidestep.service.pages.telling import Telling, tell, tell_unasked
 from sidestep.service.routes import Admins, Askers, Correctors, Tellers
-from sidestep.studies.roles import ASK, CORRECT
-from sidestep.studies.words import set_text
+from sidestep.studies.cards.words import set_text
+from sidestep.studies.people.roles import ASK, CORRECT
 
 answering = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from sidestep.service.pages import svg
 from sidestep.service.pages.views import effect_rows
 from sidestep.studies.advice import Best, Contender
-from sidestep.studies.best_card import (
+from sidestep.studies.cards.best_card import (
     contest_text,
     effect_text,
     enough_text,
@@ -15,10 +15,10 @@ from sidestep.studies.best_card import (
     towards_text,
     unsettled_text,
 )
-from sidestep.studies.card import WITHIN, Prose
-from sidestep.studies.markup import Markup
+from sidestep.studies.cards.card import WITHIN, Prose
+from sidestep.studies.cards.markup import Markup
+from sidestep.studies.cards.words import percent, plain
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import percent, plain
 
 RIVALS = 4  # that are named
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from sidestep.errors import InputError
 from sidestep.service.pages import svg
 from sidestep.studies.advice import Effect, Explanation, Row
-from sidestep.studies.card import VERDICTS
-from sidestep.studies.markup import Markup
+from sidestep.studies.cards.card import VERDICTS
+from sidestep.studies.cards.markup import Markup
+from sidestep.studies.cards.words import digits_of, limit_text, percent, short, signed, with_unit
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import digits_of, limit_text, percent, short, signed, with_unit
 
 FEW = 8
 BEST, NUMBER = "best", "no"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from sidestep.service.pages.views import capital, day_text
-from sidestep.studies.events import ERASED, Event
+from sidestep.studies.cards.words import counted, plain, short, with_unit
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import counted, plain, short, with_unit
+from sidestep.studies.storage.events import ERASED, Event
 
 About = Callable[[int], list[Event]]  # everything about a ticket
 

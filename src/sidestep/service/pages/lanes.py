@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 from sidestep.service.pages import svg
 from sidestep.studies.book import Question
-from sidestep.studies.events import Event
-from sidestep.studies.markup import Markup
+from sidestep.studies.cards.markup import Markup
+from sidestep.studies.cards.words import counted
 from sidestep.studies.plan import Plan
+from sidestep.studies.storage.events import Event
 from sidestep.studies.study import Study
-from sidestep.studies.words import counted
 
 SHOWN = 60  # rounds; of more only the last
 EVENTS = 8 * SHOWN  # that are read for them

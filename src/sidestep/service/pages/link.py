@@ -12,8 +12,8 @@ from sidestep.service.pages.shell import page
 from sidestep.service.pages.telling import Telling, asked_question, tell
 from sidestep.service.pages.views import day_text, question_view
 from sidestep.service.problems import HttpProblem
-from sidestep.studies.events import utc_now
-from sidestep.studies.grants import Link
+from sidestep.studies.people.grants import Link
+from sidestep.studies.storage.events import utc_now
 
 GONE = Kind(410, "gone", "This link is no longer good")
 UNKNOWN = Kind(404, "no-such-link", "There is no such link")

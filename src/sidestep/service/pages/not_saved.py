@@ -12,9 +12,9 @@ from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.study_view import common
+from sidestep.studies.cards.words import plain
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import plain
 
 VERBS = ("correct", "withdraw")
 

@@ -14,9 +14,9 @@ from sidestep.service.pages.study_view import common
 from sidestep.service.pages.views import day_text
 from sidestep.service.passwords import hashed
 from sidestep.service.routes import Admins, Owner
-from sidestep.studies.events import utc_now
-from sidestep.studies.roles import ADMIN, EVERYWHERE, ROLES, Grant, checked_roles
-from sidestep.studies.tokens import make_token, token_to_json
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE, ROLES, Grant, checked_roles
+from sidestep.studies.people.tokens import make_token, token_to_json
+from sidestep.studies.storage.events import utc_now
 
 people_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 

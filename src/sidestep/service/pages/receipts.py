@@ -6,11 +6,11 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.views import capital
 from sidestep.studies.advice import Best
-from sidestep.studies.card import VERDICTS
-from sidestep.studies.cards import change_text
-from sidestep.studies.events import Event
+from sidestep.studies.cards.ask_card import change_text
+from sidestep.studies.cards.card import VERDICTS
+from sidestep.studies.cards.words import percent, plain, with_unit
 from sidestep.studies.plan import Plan
-from sidestep.studies.words import percent, plain, with_unit
+from sidestep.studies.storage.events import Event
 
 CHANGING = ("answered", "corrected", "withdrawn", "imported")
 

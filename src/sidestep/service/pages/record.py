@@ -12,8 +12,8 @@ from sidestep.service.pages.forms import Posted
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import common
 from sidestep.service.routes import Admins, Readers, export
-from sidestep.studies.events import ERASED, Event
-from sidestep.studies.record import erase
+from sidestep.studies.storage.events import ERASED, Event
+from sidestep.studies.storage.record import erase
 
 SCREEN = 50
 

@@ -9,8 +9,8 @@ from sidestep.service.pages.forms import Form
 from sidestep.service.pages.views import question_view
 from sidestep.studies.book import Question
 from sidestep.studies.factors import Factor
-from sidestep.studies.memory import MemoryStore
 from sidestep.studies.outcomes import Outcome
+from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
 from sidestep.studies.values import read_number
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sidestep.service.auth import Caller, Door
 from sidestep.service.pages.views import capital, day_text
-from sidestep.studies.events import CODE
+from sidestep.studies.storage.events import CODE
 
 BROWSER = "sidestep_browser"
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}

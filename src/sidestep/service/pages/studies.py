@@ -14,10 +14,10 @@ from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.views import day_text
 from sidestep.service.replies import cursor_of, head_at
 from sidestep.service.routes import Anybody, Owner
-from sidestep.studies.overview import age_text, goal_text
-from sidestep.studies.roles import ADMIN, EVERYWHERE
+from sidestep.studies.cards.overview import age_text, goal_text
+from sidestep.studies.cards.words import listed
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE
 from sidestep.studies.study import Study
-from sidestep.studies.words import listed
 
 SCREEN = 30
 

@@ -13,15 +13,15 @@ from sidestep.service.pages.lanes import lanes_view
 from sidestep.service.pages.views import day_text, question_view, waiting_view
 from sidestep.studies.advice import Best, Effect
 from sidestep.studies.book import Question
-from sidestep.studies.card import VERDICTS, WITHIN
-from sidestep.studies.cards import change_text
-from sidestep.studies.events import Event
-from sidestep.studies.overview import goal_text
+from sidestep.studies.cards.ask_card import change_text
+from sidestep.studies.cards.card import VERDICTS, WITHIN
+from sidestep.studies.cards.overview import goal_text
+from sidestep.studies.cards.words import set_text
+from sidestep.studies.people.roles import ROLES
 from sidestep.studies.plan import Plan
-from sidestep.studies.roles import ROLES
-from sidestep.studies.store import CLOSED
+from sidestep.studies.storage.events import Event
+from sidestep.studies.storage.store import CLOSED
 from sidestep.studies.story import Belief
-from sidestep.studies.words import set_text
 
 PATIENCE = 0.12  # seconds that a page waits for what is not worked out yet
 LATEST = 8  # entries on the page

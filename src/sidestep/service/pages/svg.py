@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sidestep.studies.advice import Effect
-from sidestep.studies.card import BEYOND, OPEN, WITHIN
-from sidestep.studies.markup import Markup, joined, tag
+from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN
+from sidestep.studies.cards.markup import Markup, joined, tag
+from sidestep.studies.cards.words import digits_of, signed
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.words import digits_of, signed
 
 WIDEST = 3.0  # limits that a gauge shows to either side; what is farther is cut
 TONES = {WITHIN: "in", OPEN: "open", BEYOND: "out", None: "plain"}

@@ -14,10 +14,10 @@ from sidestep.service.pages.setup import pasted
 from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.book import Question, question_of
+from sidestep.studies.cards.words import plain, with_unit
 from sidestep.studies.recording import check_asked
 from sidestep.studies.ticket import Receipt
 from sidestep.studies.values import read_number
-from sidestep.studies.words import plain, with_unit
 
 
 class Telling(NamedTuple):

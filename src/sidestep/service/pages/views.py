@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 from sidestep.service.pages import svg
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Question
-from sidestep.studies.card import VERDICTS, verdict_of
-from sidestep.studies.cards import expect_text, fence_text, price_text, reason_text, why_text
-from sidestep.studies.doubt import asked_twice_text
-from sidestep.studies.factors import Factor, Value
-from sidestep.studies.markup import Markup
-from sidestep.studies.outcomes import Outcome
-from sidestep.studies.overview import age_text
-from sidestep.studies.plan import Plan
-from sidestep.studies.words import (
+from sidestep.studies.cards.ask_card import (
+    expect_text,
+    fence_text,
+    price_text,
+    reason_text,
+    why_text,
+)
+from sidestep.studies.cards.card import VERDICTS, verdict_of
+from sidestep.studies.cards.doubt import asked_twice_text
+from sidestep.studies.cards.markup import Markup
+from sidestep.studies.cards.overview import age_text
+from sidestep.studies.cards.words import (
     digits_of,
     digits_of_loss,
     limit_text,
@@ -26,6 +29,9 @@ from sidestep.studies.words import (
     signed,
     with_unit,
 )
+from sidestep.studies.factors import Factor, Value
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import Plan
 
 OLD = 14.0  # days after which an open question is called late
 

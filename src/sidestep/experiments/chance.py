@@ -1,0 +1,94 @@
+"""The chance of a run: drawn by numpy, many rounds at a time, and handed to the compiled loop as arrays.
+
+A round takes from three streams what `play` takes from them, in the same order, so that a run is the same
+whoever plays it. Runs with one seed meet the same fresh arms: where those of a whole run are not too many
+they are kept for the next policy, because drawing them costs most of a round.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator, SeedSequence, default_rng
+
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.checks import check_integer
+from sidestep.core.forms import Menu
+from sidestep.environments.instance import GAUSSIAN, Instance
+from sidestep.environments.sources import FreshArms, Menus, fresh_columns, pick
+
+BATCH = 1 << 16  # rounds between two chances to press Ctrl-C, at most
+BATCH_BYTES = 1 << 20  # of chance drawn beforehand, so that it stays in the cache
+DECK_BYTES = 1 << 25  # of fresh arms that are kept for the next run
+
+
+class Chance(NamedTuple):
+    """What chance brings to n rounds, the first of them round `before` + 1."""
+
+    before: int
+    menus: IntArray  # (n,): which menu
+    noise: FloatArray  # (n,)
+    uniforms: FloatArray  # (n, u): what a policy takes
+    normals: FloatArray  # (n, m)
+
+
+def streams_of(seed: int) -> list[Generator]:
+    """Chance for arms, noise and choice, apart."""
+    check_integer("seed", seed, low=0)
+    return [default_rng(child) for child in SeedSequence(seed).spawn(3)]
+
+
+class Dealer:
+    """Deals the chance of one run, batch after batch."""
+
+    def __init__(self, instance: Instance, seed: int, horizon: int, takes: Sequence[int]) -> None:
+        self.instance, self.horizon, self.takes = instance, horizon, takes
+        self.arms, self.noise, self.choice = streams_of(seed)
+        self.dealt = 0  # rounds
+        source, self.deck = instance.actions, None
+        per_round = 1 + sum(takes)
+        if isinstance(source, FreshArms):
+            per_round += source.count * source.dim
+            if 8 * source.count * source.dim * horizon <= DECK_BYTES:
+                self.deck = deck(source, seed, horizon)
+        self.size = max(1, min(BATCH, BATCH_BYTES // (8 * per_round)))
+
+    def deal(self) -> Chance:
+        """The chance of the next rounds."""
+        before, n = self.dealt, min(self.size, self.horizon - self.dealt)
+        self.dealt += n
+        source, gaussian = self.instance.actions, self.instance.truth.noise == GAUSSIAN
+        menus: IntArray = np.zeros(n, np.int64)
+        if isinstance(source, Menus):
+            menus = pick(source.odds, self.arms.random(n))
+        noise = self.noise.standard_normal(n) if gaussian else self.noise.random(n)
+        return Chance(before, menus, noise, *self._draws(n))
+
+    def fresh(self, chance: Chance) -> Menu | None:
+        """Fresh arms for the rounds of a batch, (n, d, K) and (n, K); None where arms are not fresh."""
+        source, n = self.instance.actions, len(chance.noise)
+        if not isinstance(source, FreshArms):
+            return None
+        if self.deck is None:
+            return Menu(*fresh_columns(source, self.arms, n))
+        rounds = slice(chance.before, chance.before + n)
+        return Menu(self.deck.columns[rounds], self.deck.squared[rounds])
+
+    def _draws(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """What a policy takes in n rounds: in each of them uniforms, then normals."""
+        uniforms, normals = np.empty((n, self.takes[0])), np.empty((n, self.takes[1]))
+        if all(self.takes):
+            for t in range(n):
+                self.choice.random(out=uniforms[t])
+                self.choice.standard_normal(out=normals[t])
+        else:
+            self.choice.random(out=uniforms)
+            self.choice.standard_normal(out=normals)
+        return uniforms, normals
+
+
+@lru_cache(maxsize=2)
+def deck(source: FreshArms, seed: int, horizon: int) -> Menu:
+    """The fresh arms of a whole run."""
+    return Menu(*fresh_columns(source, streams_of(seed)[0], horizon))

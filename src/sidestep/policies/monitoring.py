@@ -1,0 +1,51 @@
+"""How the lock-in monitor (core/lock_in.py) looks at a policy.
+
+It looks rarely, so it stands beside the kernels of a policy and not in them: `ask` calls it after the
+policy has chosen, and the compiled loop hands over to Python when a look is due.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sidestep.core.arrays import IntArray
+from sidestep.core.checks import check_choice, check_integer
+from sidestep.core.confidence import Confidence
+from sidestep.core.estimator import Evidence
+from sidestep.core.forms import Menu
+from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
+
+SILENT, WARNS, EXPLORES = 0, 1, 2  # what the monitor says of an action that is played once more
+
+
+def monitor_for(lock_in: str, patience: int) -> LockInMonitor:
+    """The lock-in monitor, from knobs that are checked here."""
+    check_choice("lock_in", lock_in, ("warn", "explore"))
+    check_integer("patience", patience, low=2)
+    return LockInMonitor(int(patience), lock_in == "explore")
+
+
+class Watch(NamedTuple):
+    """The monitor of a policy, and all that it looks at but the menu."""
+
+    monitor: LockInMonitor
+    confidence: Confidence
+    evidence: Evidence
+    rank: int  # of the subspace that the policy projects out
+
+    def is_due(self) -> bool:
+        """Whether the monitor looks at the round to come, should it repeat the last action."""
+        return bool(is_due(self.monitor.patience, self.evidence.streak[0]))
+
+    def verdict(self, menu: Menu) -> IntArray:
+        """What the monitor says should the round to come repeat the last action, from this menu; (3,).
+
+        One of SILENT, WARNS and EXPLORES; then the arm and the vector that would tell most.
+        """
+        same = np.flatnonzero((menu.columns == self.evidence.last[:, None]).all(axis=0))
+        if not same.size:
+            return np.zeros(3, np.int64)
+        known = (self.monitor, self.confidence, self.evidence, menu, self.rank)
+        locked, arm, vector = locked_in(*known, int(same[0]))
+        word = EXPLORES if self.monitor.explores else WARNS
+        return np.array([word if locked else SILENT, arm, vector], dtype=np.int64)

@@ -1,0 +1,278 @@
+"""What is said when a question is put and when a result is recorded, from the record alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sidestep.studies.book import Question
+from sidestep.studies.cards.card import Card, Cell, Command, Prose, Section, Table, verdict_of
+from sidestep.studies.cards.words import (
+    command,
+    counted,
+    digits_of,
+    digits_of_loss,
+    limit_text,
+    local_time,
+    number,
+    percent,
+    plain,
+    short,
+    signed,
+    with_unit,
+)
+from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import CLEAN, Plan
+from sidestep.studies.recording import Written
+from sidestep.studies.request import CONFIRM
+from sidestep.studies.storage.events import Event, written
+
+HARDLY = 0.5  # of what matters: a price below it is none
+
+
+def ask_card(plan: Plan, name: str, question: Question) -> Card:
+    """The question: what to do, what to measure, why, what it costs, what to expect, what it may move."""
+    words, body = plan.words, question.body
+    sections = [
+        Section(words.verb.capitalize(), (_setting_table(plan, body["action"], body.get("last")),)),
+        Section("Measure", (Prose(_measure_text(plan, question.panel)),)),
+    ]
+    if why := why_text(plan, body):
+        sections.append(Section("Why", (Prose(why),), spaced=True))
+    if body.get("expected"):
+        expected = tuple(
+            Prose(f"{each} {expect_text(plan.outcome(each), ends)}")
+            for each, ends in body["expected"].items()
+        )
+        sections.append(Section("Expect", expected))
+    sections.append(Section("May move", (effects_table(plan, body["effects"]),)))
+    sections.append(Section("", (Prose(fence_text(plan)),)))
+    sections.append(Section("Then", (_then(plan, name, question),)))
+    return Card(
+        kind="ask",
+        title=f"{words.round.capitalize()} {body['round']}",
+        aside=f"question {question.id}, asked {local_time(question.at)}",
+        sections=tuple(sections),
+        data={"ticket": question.id, "study": name, **body},
+    )
+
+
+def _setting_table(plan: Plan, setting: Setting, last: Setting | None) -> Table:
+    rows = []
+    for factor in plan.factors:
+        value = setting[factor.name]
+        before = None if last is None else last[factor.name]
+        change = _change_text(plan, factor, value, before)
+        rows.append((factor.name, plain(value), factor.unit, change))
+    return Table(tuple(rows))
+
+
+def _change_text(plan: Plan, factor: Factor, value: Value, before: Value | None) -> str:
+    if before is None:
+        return ""
+    if value == before:
+        return f"as last {plan.words.round}"
+    if isinstance(value, str) or isinstance(before, str):
+        return f"before: {plain(before)}"
+    return f"{'up' if value > before else 'down'} from {plain(before)}"
+
+
+def _measure_text(plan: Plan, panel: tuple[str, ...]) -> str:
+    named = [f"{name} ({unit})" if (unit := plan.outcome(name).unit) else name for name in panel]
+    return f"{named[0]}, and only that" if len(named) == 1 else ", ".join(named)
+
+
+def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """Why this: what contends, what would tell them apart, and what asking costs."""
+    if not body["results"]:
+        return (
+            "Nothing is known yet. The first questions look in every direction; expect side "
+            "effects both ways."
+        )
+    sentences = [reason_text(plan, body), price_text(plan, body)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> str:
+    """What contends and what would tell it apart; `beside`: what the other outcomes would remove."""
+    words, measured = plan.words, body["measure"][0]
+    shares, rival = body.get("shares") or {}, body.get("rival")
+    if body["purpose"] == CONFIRM:
+        return _confirming_text(plan, body, measured)
+    if not shares:
+        return ""
+    if body["phase"] == "explore":
+        text = (
+            f"This {words.candidate} is not expected to be the best. Neither of the two that contend can "
+            "show what separates them; this one can."
+        )
+        doubt = _doubt_text(" It should remove", shares, measured, beside)
+        return f"{text}{doubt}." if doubt else text
+    if rival is None:
+        return f"What is known least for the decision is {measured}."
+    known = f"{_best_words(body)}, " if is_best(body, rival) else ""
+    return (
+        f"Two {words.candidates} contend: this one and {known}{_named(plan, rival)}. "
+        + _telling_text(plan, shares, measured, beside)
+    )
+
+
+def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
+    """Why a recommendation is tried again."""
+    text = "This is what would be recommended today"
+    if (body.get("request") or {}).get("measure"):
+        return f"{text}; you asked to confirm what it does to {measured}."
+    return (
+        f"{text}. Of the protected {plan.words.outcomes} {measured} is the least settled; this result "
+        "narrows it."
+    )
+
+
+def _best_words(body: Mapping[str, Any]) -> str:
+    """What a price is counted against: today's best, of what this ask allows."""
+    asked = body.get("request") or {}
+    narrowed = any(asked.get(name) for name in ("candidates", "ranges", "words", "largest_step"))
+    return "the best that is allowed" if narrowed else "today's best"
+
+
+def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
+    """What the result would do for the choice between the two; it need not be what does most."""
+    most = max(shares.values(), default=0.0)
+    if shares.get(measured, 0.0) >= most:
+        doubt = _doubt_text(": this one result should remove", shares, measured, beside)
+        return f"What tells them apart best is what they do to {measured}{doubt}."
+    why = f"Most of what is not known of this {plan.words.candidate}'s own worth is {measured}"
+    if len({outcome.cost for outcome in plan.outcomes}) > 1:
+        why += ", for its cost"
+    return f"{why}{_doubt_text('; the result should remove', shares, measured, beside)}."
+
+
+def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
+    if measured not in shares:
+        return ""
+    others = sorted(
+        (item for item in shares.items() if item[0] != measured), key=lambda item: -item[1]
+    )
+    rest = ", ".join(f"{name} {percent(share)}" for name, share in others)
+    rest = f" ({rest})" if rest and beside else ""
+    share = shares[measured]
+    size = "less than 1%" if share < 0.01 else f"about {percent(share)}"
+    return f"{begin} {size} of that doubt{rest}"
+
+
+def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
+    """A candidate in a sentence: no. 167 (40 · 7.5 · 25)."""
+    setting = short(plan.factors, candidate["action"])
+    return (
+        setting if candidate["candidate"] is None else f"no. {candidate['candidate']} ({setting})"
+    )
+
+
+def is_best(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
+    """Whether a candidate is today's best, as far as the question knows."""
+    best = body.get("best")
+    return best is not None and bool(best["action"] == candidate["action"])
+
+
+def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """What this round gives up against today's best."""
+    price, best, target = body.get("price"), body.get("best"), plan.target
+    if price is None or best is None:
+        return ""
+    if is_best(body, body):
+        return f"It is {_best_words(body)}."
+    less = with_unit(number(price, digits_of_loss(target)), target.unit)
+    rival, now = body.get("rival"), f"this {plan.words.round}"
+    named = "" if rival and is_best(body, rival) else f", {_named(plan, best)}"
+    than = f"{_best_words(body)}{named}"
+    if price <= HARDLY * (target.matters or target.half / 20):
+        return f"It should do about as well as {than}: {less} less {now}."
+    risk = "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
+    return f"Asking has a price{risk}: about {less} less {now} than {than}."
+
+
+def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:
+    """About 138.8; 19 times in 20 between 133.4 and 144.2."""
+    estimate, low, high = (number(end, digits_of(outcome)) for end in ends)
+    return f"about {estimate}; 19 times in 20 between {low} and {high}"
+
+
+def effects_table(plan: Plan, effects: Mapping[str, Any]) -> Table:
+    """The expected change of every outcome, with its interval, against its limits."""
+    rows: list[tuple[Cell, ...]] = []
+    for outcome in plan.outcomes:
+        estimate, low, high = effects[outcome.name][:3]
+        change = change_text(outcome, (estimate, low, high))
+        if outcome is plan.target:
+            rows.append((outcome.name, with_unit(change, outcome.unit), "the goal"))
+        elif outcome.tolerance is None:
+            rows.append((outcome.name, with_unit(change, outcome.unit), ""))
+        else:
+            verdict = verdict_of(low, high, outcome.limits)
+            rows.append((outcome.name, change, verdict, f"limit {limit_text(outcome)}"))
+    return Table(tuple(rows))
+
+
+def change_text(outcome: Outcome, ends: tuple[float, float, float]) -> str:
+    """A change with its interval: −15 (−21 to −10)."""
+    estimate, low, high = (signed(end, digits_of(outcome)) for end in ends)
+    return f"{estimate} ({low} to {high})"
+
+
+def fence_text(plan: Plan) -> str:
+    """What protection is, and what it is not."""
+    words = plan.words
+    aim = "Protection is part of the goal, not a fence"
+    if plan.aim == CLEAN:
+        aim += " (the aim is the clean effect, what runs through nothing protected)"
+    return f"{aim}: this {words.round} may move a protected {words.outcome}. You decide."
+
+
+def _then(plan: Plan, name: str, question: Question) -> Command:
+    values = [f"{each}=VALUE" for each in question.panel] if len(question.panel) > 1 else ["VALUE"]
+    example = f"{plan.factors[0].name}=..."
+    return Command(
+        command("tell", name, question.id, *values),
+        f"(--given {example} if something else was {plan.words.done})",
+    )
+
+
+def told_card(plan: Plan, name: str, done: Written) -> Card:
+    """What was saved, as which entry; or that it was on record already."""
+    lines = []
+    for event in done.events:
+        when = f"at {local_time(written(event.at))} by {event.actor}"
+        saved = (
+            f"It was on record already, as entry {event.seq}"
+            if done.repeated
+            else f"Saved as entry {event.seq}"
+        )
+        lines.append(Prose(f"{saved} {when}.", lead=_told_text(plan, event)))
+    hint = "If it is wrong, you can correct it later with a reason."
+    data = [
+        {"entry": event.seq, "ticket": event.ticket, "kind": event.kind, **event.body}
+        for event in done.events
+    ]
+    return Card(
+        kind="tell",
+        title="Nothing changed" if done.repeated else "Saved",
+        sections=(Section("", (*lines, Prose(hint))),),
+        data={"study": name, "repeated": done.repeated, "entries": data},
+    )
+
+
+def _told_text(plan: Plan, event: Event) -> str:
+    """What an entry says, in a few words."""
+    body = event.body
+    if event.kind == "imported":
+        return f"Imported: {counted(len(body['rows']), 'result')}."
+    if event.kind == "closed":
+        return "The study is closed; results may still be told."
+    if event.kind == "withdrawn":
+        return f"Withdrawn: question {event.ticket} ({', '.join(body['outcomes'])})."
+    unit = plan.outcome(body["outcome"]).unit
+    if event.kind == "answered":
+        return f"Recorded: {body['outcome']} {with_unit(plain(body['value']), unit)}."
+    was = "nothing" if body["was"] is None else plain(body["was"])
+    if body["is"] is None:
+        return f"Taken back: {body['outcome']} {with_unit(was, unit)}."
+    return f"Corrected: {body['outcome']} {was} is now {with_unit(plain(body['is']), unit)}."

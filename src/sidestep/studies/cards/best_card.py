@@ -1,0 +1,284 @@
+"""What is said of today's recommendation: what it does, whether it is enough, what is not settled."""
+
+from collections.abc import Mapping
+
+from sidestep.studies.advice import Best, Contender, Effect, Narrowing, Settling
+from sidestep.studies.cards.ask_card import change_text
+from sidestep.studies.cards.card import (
+    BEYOND,
+    WITHIN,
+    Card,
+    Cell,
+    Command,
+    Content,
+    Gauge,
+    Prose,
+    Section,
+    Table,
+    Verdict,
+)
+from sidestep.studies.cards.words import (
+    command,
+    counted,
+    digits_of,
+    digits_of_loss,
+    listed,
+    number,
+    percent,
+    set_text,
+    short,
+    with_unit,
+)
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import Plan
+
+CLOSE = 0.95  # a recommendation that is best with this probability has no rivals worth naming
+
+
+def best_card(plan: Plan, name: str, best: Best) -> Card:
+    """If you stopped today: the action, its effects against the limits, and whether to go on."""
+    if best.action is None:
+        return _nothing_yet(plan, name, best)
+    sections = [
+        Section("", _leading(plan, best)),
+        Section("", _side_effects(plan, best)),
+        Section("", tuple(_settled(plan, name, best)), spaced=True),
+    ]
+    return Card(
+        kind="best",
+        title=f"If you stopped today: {_called(plan, best)}",
+        aside=counted(best.results, "result"),
+        sections=tuple(section for section in sections if section.content),
+        data=_data(name, best),
+    )
+
+
+def _nothing_yet(plan: Plan, name: str, best: Best) -> Card:
+    text = (
+        "There is nothing to recommend: no results yet. A first recommendation needs about "
+        f"{best.needed}."
+    )
+    ask = Command(command("ask", name))
+    return Card(
+        kind="best",
+        title="If you stopped today",
+        aside=counted(best.results, "result"),
+        sections=(Section("", (Prose(text), ask)),),
+        data=_data(name, best),
+    )
+
+
+def _data(name: str, best: Best) -> Mapping[str, object]:
+    return {
+        "study": name,
+        "action": best.action,
+        "candidate": best.candidate,
+        "effects": {each: effect._asdict() for each, effect in best.effects.items()},
+        "clean": None if best.clean is None else best.clean._asdict(),
+        "within": best.within,
+        "chance": best.chance,
+        "probability": best.probability,
+        "contenders": [contender._asdict() for contender in best.contenders],
+        "loss": None if best.loss is None else best.loss._asdict(),
+        "enough": best.enough,
+        "rounds_left": best.rounds_left,
+        "unsettled": [narrowing._asdict() for narrowing in best.unsettled],
+        "settles": None if best.settles is None else best.settles._asdict(),
+        "counts": best.counts,
+        "results": best.results,
+        "needed": best.needed,
+    }
+
+
+def _called(plan: Plan, best: Best) -> str:
+    """What the title names: what is recommended, or that nothing is."""
+    if best.within is False:
+        return "nothing is known to be within limits"
+    named = "this" if best.candidate is None else f"no. {best.candidate}"
+    return f"{named}, the baseline" if best.action == plan.baseline else named
+
+
+def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
+    """What to do, and what it does to the goal."""
+    said = standing_text(plan, best)
+    lines = [] if said is None else [said]
+    if best.action is not None and best.within is not False:
+        lines.append(Prose(set_text(plan.factors, best.action)))
+    text = effect_text(plan.target, best.effects[plan.target.name])
+    if best.clean is not None and best.results >= best.needed:
+        text += f" Of it, {towards_text(plan.target, best.clean)} is clean."
+    return (*lines, Prose(text))
+
+
+def standing_text(plan: Plan, best: Best) -> Prose | None:
+    """Where it is not a recommendation yet: too few results, or nothing known to be within limits."""
+    few = best.action is not None and best.results < best.needed
+    more = f"A first recommendation needs about {best.needed} results. " if few else ""
+    if best.within is False and best.action is not None:
+        lead = "Nothing is yet known to be within limits."
+        named = "" if best.candidate is None else f"no. {best.candidate}: "
+        leader = f"The leading contender is {named}{set_text(plan.factors, best.action)}."
+        if best.chance is not None:
+            leader += f" It is within all limits with {percent(best.chance)}."
+        return Prose(f"{more}{leader}", lead="Not enough data yet." if few else lead)
+    if few:
+        return Prose(more.strip(), lead="Not enough data yet.")
+    if best.within and best.action == plan.baseline and len(best.contenders) > 1:
+        rival = best.contenders[1]
+        text = (
+            f"The leading contender is no. {rival.candidate} ({short(plan.factors, rival.action)})."
+        )
+        return Prose(text, lead="Nothing but the baseline is yet known to be within limits.")
+    return None
+
+
+def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
+    """Every protected outcome against its limits, with a picture."""
+    rows: list[tuple[Cell, ...]] = []
+    for outcome in plan.protected:
+        effect = best.effects[outcome.name]
+        change = change_text(outcome, effect[:3])
+        if effect.verdict is None:
+            rows.append((outcome.name, with_unit(change, outcome.unit)))
+        else:
+            picture = Gauge(*effect[:3], *outcome.limits)
+            rows.append((outcome.name, change, Verdict(effect.verdict), picture))
+    return (Table(tuple(rows)),) if rows else ()
+
+
+def effect_text(outcome: Outcome, effect: Effect) -> str:
+    """Systolic pressure falls by 16 mmHg (13 to 19)."""
+    name = outcome.name[0].upper() + outcome.name[1:]
+    if effect.low == effect.high == 0:
+        return f"{name} stays as it is."
+    sign, digits = (-1 if effect.estimate < 0 else 1), digits_of(outcome)
+    ends = sorted((sign * effect.low, sign * effect.high))
+    verb = "falls" if sign < 0 else "rises"
+    size = with_unit(number(abs(effect.estimate), digits), outcome.unit)
+    low, high = (number(end, digits) for end in ends)
+    return f"{name} {verb} by {size} ({low} to {high})."
+
+
+def towards_text(outcome: Outcome, effect: Effect) -> str:
+    """A change counted towards the goal: 16 (12 to 20)."""
+    low, high = sorted((outcome.sign * effect.low, outcome.sign * effect.high))
+    ends = (outcome.sign * effect.estimate, low, high)
+    return "{} ({} to {})".format(*(number(end, digits_of(outcome)) for end in ends))
+
+
+def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
+    """Enough for the goal or not, what is not settled, and whether it matters which is best."""
+    content: list[Content] = []
+    if best.results < best.needed:
+        return content
+    if best.loss is not None:
+        content.append(enough_text(plan, best))
+    if (limits := limits_text(plan, best)) is not None:
+        content.append(limits)
+    content += _open(plan, name, best)
+    if best.probability is not None:
+        content.append(contest_text(plan, best))
+    return content
+
+
+def _open(plan: Plan, name: str, best: Best) -> list[Content]:
+    """What is not settled, and what would settle it."""
+    content: list[Content] = []
+    if best.unsettled:
+        content.append(unsettled_text(plan, best, best.unsettled[0]))
+    if best.unsettled or best.within is False:
+        which = best.unsettled[0].outcome if best.unsettled else "any"
+        content.append(Command(command("ask", name, "--confirm", which)))
+    if others := [narrowing.outcome for narrowing in best.unsettled[1:]]:
+        content.append(Prose(f"{listed(others)}.", lead="Not settled either:"))
+    if best.settles is not None and not (best.enough and best.within is not False):
+        content += _settling(plan, name, best.settles)
+    return content
+
+
+def _settling(plan: Plan, name: str, settles: Settling) -> list[Content]:
+    """The one result that would tell most, and how to ask for it."""
+    content: list[Content] = [settling_text(plan, settles)]
+    if settles.candidate is not None:
+        words = ("--candidate", settles.candidate, "--measure-only", settles.outcome)
+        content.append(Command(command("ask", name, *words)))
+    return content
+
+
+def settling_text(plan: Plan, settles: Settling) -> Prose:
+    """Sodium at no. 12 (40 · 7.5 · 25), about 24% of what is open."""
+    where = short(plan.factors, settles.action)
+    if settles.candidate is not None:
+        where = f"no. {settles.candidate} ({where})"
+    share = "less than 1%" if settles.share < 0.01 else f"about {percent(settles.share)}"
+    text = f"{settles.outcome} at {where}, {share} of what is open."
+    return Prose(text, lead="One result would settle most:")
+
+
+def limits_text(plan: Plan, best: Best) -> Prose | None:
+    """What is known of the protected outcomes together: all within, some beyond; or nothing yet."""
+    names = [outcome.name for outcome in plan.protected]
+    verdicts = {name: best.effects[name].verdict for name in names}
+    if not names or best.within is None:
+        return None
+    if best.within and best.action == plan.baseline:
+        return None  # nothing moves there
+    if best.within:
+        lead = f"Every {plan.words.outcome} within limits:"
+        chance = (
+            "19 times in 20" if best.chance is None else f"together with {percent(best.chance)}"
+        )
+        return Prose(f"{listed(names)}, {chance}.", lead=lead)
+    if beyond := [name for name in names if verdicts[name] == BEYOND]:
+        return Prose(f"{listed(beyond)}.", lead="Beyond limits:")
+    if all(verdict == WITHIN for verdict in verdicts.values()):
+        alone = f"Each {plan.words.outcome} alone is within limits 19 times in 20"
+        return Prose(f"{alone}; together they are not yet.")
+    return None
+
+
+def enough_text(plan: Plan, best: Best) -> Prose:
+    """What stopping now gives up, against what matters."""
+    target, words = plan.target, plan.words
+    digits = digits_of_loss(target)
+    mean, high = (number(value, digits) for value in best.loss or (0.0, 0.0))
+    less = with_unit(mean, target.unit)
+    text = f"stopping now gives up {less} on average, 19 times in 20 less than {high}."
+    if target.matters is None:
+        return Prose(text[0].upper() + text[1:])
+    text += f" You said {number(target.matters, digits)} matters"
+    if best.enough:
+        return Prose(f"{text}.", lead="Enough for the goal:")
+    if best.rounds_left is not None:
+        low, high_rounds = best.rounds_left
+        text += f": roughly {low} to {high_rounds} more {words.round}s"
+    return Prose(f"{text}.", lead="Not yet for the goal:")
+
+
+def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
+    """What more results would do for an outcome that is not settled."""
+    outcome = plan.outcome(narrowing.outcome)
+    so_far = counted(best.counts.get(outcome.name, 0), "result")
+    width = with_unit(number(narrowing.width, digits_of(outcome)), outcome.unit)
+    text = f"{so_far} so far; {narrowing.results} here would narrow it to ±{width}."
+    if narrowing.results is None:
+        text = f"{so_far} so far; more here alone would narrow it to ±{width} at best."
+    return Prose(text, lead=f"Not for {outcome.name}:")
+
+
+def contest_text(plan: Plan, best: Best, *, shares: bool = True) -> Prose:
+    """Which is best: settled, open, or open and hardly of consequence; `shares`: who contends."""
+    words = plan.words
+    if best.probability is not None and best.probability >= CLOSE:
+        return Prose(f"It is the best {words.candidate} with {percent(best.probability)}.")
+    hardly = ", and hardly matters" if best.enough else ""
+    if not shares:
+        return Prose(f"is open{hardly}.", lead=f"Which {words.candidate} is best")
+    likeliest = sorted(best.contenders, key=lambda contender: -contender.probability)
+    named = ", ".join(_share_text(contender) for contender in likeliest)
+    return Prose(f"Which {words.candidate} is best is open{hardly}: {named}.")
+
+
+def _share_text(contender: Contender) -> str:
+    called = f"no. {contender.candidate}" if contender.candidate is not None else "this one"
+    return f"{called} {percent(contender.probability)}"

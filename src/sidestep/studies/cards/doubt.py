@@ -1,0 +1,50 @@
+"""Whether a result is plausible: far from what was expected, or outside what the outcome's range says."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sidestep.studies.cards.words import digits_of, number, plain, with_unit
+from sidestep.studies.outcomes import Outcome
+
+FAR = 2.0  # times the half-width of the interval that was expected
+
+
+def asked_twice(outcome: Outcome, expected: Any) -> tuple[float, float]:
+    """Results outside of this are asked about before they are recorded."""
+    if expected is None:
+        return outcome.low, outcome.high
+    estimate, low, high = expected
+    reach = max(high - estimate, estimate - low)
+    return max(estimate - FAR * reach, outcome.low), min(estimate + FAR * reach, outcome.high)
+
+
+def asked_twice_text(outcome: Outcome, expected: Any) -> str:
+    """We will ask twice below 127.9 or above 149.7."""
+    low, high = (number(end, digits_of(outcome)) for end in asked_twice(outcome, expected))
+    return f"We will ask twice below {low} or above {high}."
+
+
+def doubt_text(outcome: Outcome, value: float, expected: Any) -> str | None:
+    """What is odd about a result, or None where nothing is."""
+    low, high = asked_twice(outcome, expected)
+    if low <= value <= high:
+        return None
+    about = (outcome.low, outcome.high) if expected is None else expected[1:]
+    digits = digits_of(outcome)
+    told = with_unit(plain(value), outcome.unit)
+    begin, end = (number(side, digits) for side in about)
+    word = "plausible" if expected is None else "expected"
+    text = f"{told} is far from what is {word} for {outcome.name} ({begin} to {end})."
+    lost = any(low <= value * shift <= high for shift in (0.1, 0.01, 0.001, 10, 100))
+    return f"{text} A lost decimal point?" if lost else text
+
+
+def doubts_of(
+    outcomes: Mapping[str, Outcome], results: Mapping[str, float], expected: Mapping[str, Any]
+) -> str | None:
+    """The first doubt about results that are about to be told."""
+    for name, value in results.items():
+        text = doubt_text(outcomes[name], value, expected.get(name))
+        if text is not None:
+            return text
+    return None

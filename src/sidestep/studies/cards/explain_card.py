@@ -1,0 +1,47 @@
+"""The candidates side by side: what each does to every outcome, and how likely it is the best."""
+
+from sidestep.studies.advice import Effect, Row
+from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN, Card, Prose, Section, Table
+from sidestep.studies.cards.words import digits_of, percent, short, signed
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import Plan
+
+SHAPES = {WITHIN: "●", OPEN: "◐", BEYOND: "▲", None: ""}
+
+
+def explain_card(plan: Plan, name: str, rows: tuple[Row, ...], top: int = 8) -> Card:
+    """The first few candidates as a table; all of them for a program."""
+    shown = rows[:top]
+    names = " · ".join(factor.name for factor in plan.factors)
+    table = Table(
+        rows=tuple(
+            (
+                str(row.candidate),
+                short(plan.factors, row.action),
+                *(_effect_text(each, row.effects[each.name]) for each in plan.outcomes),
+                percent(row.probability) if row.probability else "<1%",
+            )
+            for row in shown
+        ),
+        head=("no.", plan.words.candidate, *(outcome.name for outcome in plan.outcomes), "best"),
+    )
+    legend = (
+        f"Changes from the baseline, of {names}. ● within limits, ◐ not settled, ▲ beyond limits. "
+        "best: how likely it is."
+    )
+    return Card(
+        kind="explain",
+        title=f"The {plan.words.candidates}",
+        aside=f"{len(shown)} of {len(rows)}",
+        sections=(Section("", (table,)), Section("", (Prose(legend),), spaced=True)),
+        data={"study": name, "rows": [_row_data(row) for row in rows]},
+    )
+
+
+def _effect_text(outcome: Outcome, effect: Effect) -> str:
+    return f"{signed(effect.estimate, digits_of(outcome))} {SHAPES[effect.verdict]}".strip()
+
+
+def _row_data(row: Row) -> dict[str, object]:
+    effects = {name: effect._asdict() for name, effect in row.effects.items()}
+    return {**row._asdict(), "effects": effects}

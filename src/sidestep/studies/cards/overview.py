@@ -1,0 +1,132 @@
+"""What a study is and where it stands, from the record alone; and what its entries say, in words."""
+
+from datetime import UTC, datetime
+
+from sidestep.studies.book import Book, Question
+from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
+from sidestep.studies.cards.words import command, counted, listed
+from sidestep.studies.plan import CLEAN, Plan
+from sidestep.studies.storage.events import written
+from sidestep.studies.storage.store import CLOSED, Head
+
+
+def show_card(plan: Plan, head: Head, book: Book) -> Card:
+    """The goal, the candidates, the open questions, and how often each outcome was measured."""
+    words, open_questions = plan.words, list(book.open.values())
+    sections = [
+        Section("", (Prose(goal_text(plan)), Prose(_menu_text(plan)))),
+        Section("Open", _open_lines(plan, open_questions, head.status == CLOSED), spaced=True),
+        Section("Measured", (Table(tuple(_counts(plan, book))),), spaced=True),
+        Section("Next", (_next(head, open_questions),), spaced=True),
+    ]
+    rounds = f"{words.round} {book.rounds}" if book.rounds else f"no {words.round} yet"
+    return Card(
+        kind="show",
+        title=plan.title or head.name,
+        aside=f"{counted(book.n_results, 'result')}, {rounds}",
+        sections=tuple(sections),
+        data={
+            "study": head.name,
+            "status": head.status,
+            "results": book.n_results,
+            "rounds": book.rounds,
+            "counts": dict(book.counts),
+            "open": [question.to_json() for question in open_questions],
+            "entries": head.seq,
+            "hash": head.hash,
+            "updated": written(head.updated),
+            "config": head.config,
+        },
+    )
+
+
+def goal_text(plan: Plan) -> str:
+    """Lower systolic pressure. Leave potassium and sodium alone."""
+    target = plan.target
+    text = f"{'Lower' if target.goal == 'lower' else 'Raise'} {target.name}."
+    if plan.protected:
+        text += f" Leave {listed([outcome.name for outcome in plan.protected])} alone"
+        text += "." if plan.aim == CLEAN else ", within limits."
+    return text
+
+
+def _menu_text(plan: Plan) -> str:
+    if plan.candidates.is_box:
+        return "Any values of the ranges are allowed."
+    return f"{len(plan.candidates)} {plan.words.candidates} are allowed."
+
+
+def _open_lines(plan: Plan, questions: list[Question], closed: bool) -> tuple[Prose | Table, ...]:  # noqa: FBT001
+    if closed:
+        return (Prose("The study is closed."),)
+    if not questions:
+        return (Prose("No answer is awaited."),)
+    rows = tuple(
+        (
+            f"question {question.id}",
+            f"{plan.words.round} {question.body['round']}",
+            ", ".join(question.waiting),
+            f"asked {age_text(question.at)} by {question.actor}",
+        )
+        for question in questions
+    )
+    return (Table(rows),)
+
+
+def age_text(at: str, now: datetime | None = None) -> str:
+    """How long ago, as a person says it."""
+    days = ((now or datetime.now(UTC)) - datetime.fromisoformat(at)).total_seconds() / 86400
+    if days < 1 / 24:
+        return "just now" if days < 1 / 288 else f"{max(days, 0) * 1440:.0f} minutes ago"
+    if days < 1:
+        return f"{counted(round(days * 24), 'hour')} ago"
+    return f"{counted(round(days), 'day')} ago"
+
+
+def _counts(plan: Plan, book: Book) -> list[tuple[str, ...]]:
+    most = max([*book.counts.values(), 1])
+    rows: list[tuple[str, ...]] = []
+    for outcome in plan.outcomes:
+        count = book.counts[outcome.name]
+        rows.append((outcome.name, str(count), "•" * (count if most <= 40 else count * 40 // most)))
+    return rows
+
+
+def _next(head: Head, questions: list[Question]) -> Command:
+    if head.status == CLOSED:
+        return Command(command("history", head.name))
+    if questions:
+        return Command(command("tell", head.name, questions[0].id, "VALUE"))
+    return Command(command("ask", head.name))
+
+
+def list_card(shown: list[Card]) -> Card:
+    """Every study on a line: where it stands, and whose turn it is."""
+    rows = tuple(
+        (
+            str(card.data["study"]),
+            counted(card.data["results"], "result"),
+            _turn(card),
+            f"changed {age_text(card.data['updated'])}",
+        )
+        for card in shown
+    )
+    empty = Prose("There is no study here yet: sidestep study create --example")
+    return Card(
+        kind="list",
+        title=counted(len(shown), "study", "studies").capitalize(),
+        sections=(Section("", (Table(rows) if rows else empty,)),),
+        data={"studies": [{k: v for k, v in card.data.items() if k != "config"} for card in shown]},
+    )
+
+
+def _turn(card: Card) -> str:
+    """Who is awaited: an answer, or a question."""
+    if card.data["status"] == CLOSED:
+        return "closed"
+    questions = card.data["open"]
+    if not questions:
+        return "ready to ask"
+    return (
+        f"awaits {counted(len(questions), 'answer')}, oldest asked {age_text(questions[0]['at'])}"
+    )

@@ -1,0 +1,101 @@
+"""What the record says, in words: its entries, and whether it is whole."""
+
+from typing import TYPE_CHECKING
+
+from sidestep.studies.cards.card import Card, Prose, Section
+from sidestep.studies.cards.words import counted, local_time, plain, short, with_unit
+from sidestep.studies.plan import Plan
+from sidestep.studies.storage.events import Event, written
+
+if TYPE_CHECKING:
+    from sidestep.studies.replay import Difference
+    from sidestep.studies.storage.record import Verdict
+
+
+def entry_text(plan: Plan, event: Event) -> str:
+    """One line of the record: what happened."""
+    body, kind = event.body, event.kind
+    if kind == "asked":
+        return f"asked: {short(plan.factors, body['action'])}; measure {', '.join(body['measure'])}"
+    if kind == "withdrawn":
+        return f"question {event.ticket} withdrawn ({', '.join(body['outcomes'])})"
+    if kind == "imported":
+        return f"imported {counted(len(body['rows']), 'result')}"
+    if kind not in ("answered", "corrected"):
+        return kind
+    unit, about = plan.outcome(body["outcome"]).unit, f"question {event.ticket}"
+    about = about if event.ticket else "without a question"
+    if kind == "answered":
+        done = (
+            f" ({short(plan.factors, body['action'])} {plan.words.done})"
+            if body.get("given")
+            else ""
+        )
+        return f"{about}: {body['outcome']} {with_unit(plain(body['value']), unit)}{done}"
+    was = "nothing" if body["was"] is None else plain(body["was"])
+    now = "taken back" if body["is"] is None else f"is now {with_unit(plain(body['is']), unit)}"
+    return f"{about} corrected: {body['outcome']} {was} {now}"
+
+
+def verify_card(verdict: "Verdict", replay: "tuple[int, list[Difference]] | None" = None) -> Card:
+    """Whether the chain of a record holds, and whether its questions would be put again."""
+    entries = counted(verdict.events, "entry", "entries")
+    lines = [Prose(f"{flaw.sentence}") for flaw in verdict.flaws]
+    if verdict.holds:
+        lines.append(
+            Prose(f"{entries}, tip {verdict.hash[:16]}. Note it elsewhere: verify --known.")
+        )
+    holds = verdict.holds
+    if replay is not None:
+        count, differences = replay
+        lines += [
+            Prose(f"question {each.seq}: {each.part} was {each.was}, would now be {each.now}")
+            for each in differences
+        ]
+        if not differences:
+            lines.append(Prose(f"{counted(count, 'question')} decided again, all the same."))
+        holds = holds and not differences
+    return Card(
+        kind="verify",
+        title=f"The record of {verdict.name} "
+        + ("is whole" if holds else "is not as it should be"),
+        sections=(Section("", tuple(lines)),),
+        data={
+            "study": verdict.name,
+            "holds": holds,
+            "events": verdict.events,
+            "hash": verdict.hash,
+            "flaws": [flaw._asdict() for flaw in verdict.flaws],
+            "differences": None if replay is None else [each._asdict() for each in replay[1]],
+        },
+    )
+
+
+def history_card(plan: Plan, name: str, events: list[Event]) -> Card:
+    """The record, oldest first: who, when, what, why."""
+    content: list[Prose] = []
+    for event in events:
+        why = f" “{event.reason}”" if event.reason else ""
+        who = f"{event.actor}, {local_time(written(event.at))}"
+        content.append(Prose(f"{entry_text(plan, event)}.{why} {who}", lead=str(event.seq)))
+    data = [
+        {
+            "seq": event.seq,
+            "kind": event.kind,
+            "ticket": event.ticket,
+            "outcome": event.outcome,
+            "body": event.body,
+            "actor": event.actor,
+            "reason": event.reason,
+            "at": written(event.at),
+            "hash": event.hash,
+        }
+        for event in events
+    ]
+    return Card(
+        kind="history",
+        title=f"The record of {name}",
+        aside=counted(len(events), "entry", "entries"),
+        sections=(Section("", tuple(content)),),
+        data={"study": name, "events": data},
+    )

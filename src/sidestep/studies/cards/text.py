@@ -1,0 +1,109 @@
+"""A card as plain text: labels on the left, tables aligned, sentences wrapped."""
+
+import textwrap
+from collections.abc import Iterator
+
+from sidestep.studies.cards.card import (
+    Card,
+    Cell,
+    Command,
+    Content,
+    Gauge,
+    Prose,
+    Section,
+    Table,
+    Verdict,
+)
+
+INDENT = 2
+GAP = 2
+BAR = 15  # characters of a gauge
+
+
+def card_text(card: Card, width: int = 80) -> str:
+    """The whole card, no line longer than `width` unless a single word is."""
+    room = max(len(section.label) for section in card.sections) if card.sections else 0
+    lines = [_spread(card.title, card.aside, width)]
+    for section in card.sections:
+        if section.spaced:
+            lines.append("")
+        lines.extend(_section(section, room + GAP if section.label else 0, width))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _spread(left: str, right: str, width: int) -> str:
+    gap = width - len(left) - len(right)
+    if not right:
+        return left
+    return left + " " * gap + right if gap > 1 else f"{left}\n{right:>{width}}"
+
+
+def _section(section: Section, room: int, width: int) -> Iterator[str]:
+    margin = " " * (INDENT + room)
+    label = " " * INDENT + section.label.ljust(room)
+    for content in section.content:
+        for line in _content(content, width - len(margin)):
+            yield label + line
+            label = margin
+
+
+def _content(content: Content, width: int) -> list[str]:
+    if isinstance(content, Prose):
+        words = f"{content.lead} {content.text}".strip()
+        return textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
+    if isinstance(content, Command):
+        note = textwrap.wrap(content.note, width) if content.note else []
+        return [content.text, *note]
+    return _table(content, width)
+
+
+def _table(table: Table, width: int) -> list[str]:
+    rows = [[_cell(cell) for cell in row] for row in ([table.head] if table.head else [])]
+    rows += [[_cell(cell) for cell in row] for row in table.rows]
+    columns = max(len(row) for row in rows)
+    rows = [row + [""] * (columns - len(row)) for row in rows]
+    wide = [max(len(row[j]) for row in rows) for j in range(columns)]
+    gap = 3 if sum(wide) + 3 * columns <= width else 2
+    for widths in (wide, _tight(rows)):
+        lines = [(" " * gap).join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        if max(map(len, lines)) <= width:
+            return lines
+    return [line for row in rows for line in _stacked(row, width)]
+
+
+def _tight(rows: list[list[str]]) -> list[int]:
+    """Widths of columns by the rows that fill them all: a shorter row may run over its columns."""
+    full = [row for row in rows if all(row)] or rows
+    return [max(len(row[j]) for row in (full if j else rows)) for j in range(len(rows[0]))]
+
+
+def _stacked(row: list[str], width: int) -> list[str]:
+    """A row that is too wide, on two lines."""
+    cells = [cell for cell in row if cell]
+    return textwrap.wrap("  ".join(cells), width, subsequent_indent="  ", break_long_words=False)
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, Gauge):
+        return gauge_text(cell)
+    return cell.text if isinstance(cell, Verdict) else cell
+
+
+def gauge_text(gauge: Gauge) -> str:
+    """The interval as a line between its limits: ├ and ┤ are the limits, ● the estimate."""
+    marks = [" "] * BAR
+    marks[_place(gauge, 0.0)] = "·"
+    for place in range(_place(gauge, gauge.low), _place(gauge, gauge.high) + 1):
+        marks[place] = "─"
+    for end, mark in ((gauge.low, "<"), (gauge.high, ">")):
+        if not gauge.shows(end):
+            marks[_place(gauge, end)] = mark
+    for limit, mark in ((gauge.limit_low, "├"), (gauge.limit_high, "┤")):
+        if limit is not None:
+            marks[_place(gauge, limit)] = mark
+    marks[_place(gauge, gauge.estimate)] = "●"
+    return "".join(marks)
+
+
+def _place(gauge: Gauge, value: float) -> int:
+    return round(gauge.share(value) * (BAR - 1))

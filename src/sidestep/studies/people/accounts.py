@@ -1,0 +1,215 @@
+"""People, tokens, and links to one question: who may come in. What they may do is in grants.py.
+
+Secrets are 32 random bytes. The storage keeps their SHA-256, so that whoever reads it cannot use them;
+passwords, which people choose, come here hashed by something slower.
+"""
+
+import hmac
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from sidestep.errors import AccountExists, AccountNotFound, InputError
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE
+from sidestep.studies.storage.events import digest, utc_now, written
+from sidestep.studies.storage.faults import sentences
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.statements import NEW_SECRET
+from sidestep.studies.storage.tables import CHANGES, GRANTS, PEOPLE, SECRETS, TOKENS
+from sidestep.studies.values import checked_name, shown
+
+PREFIX = "ss"
+
+
+class Person(NamedTuple):
+    """Somebody who may log in."""
+
+    id: str
+    name: str
+    password: str  # hashed
+    stamp: str  # changes with the password
+    created: str
+
+
+class Token(NamedTuple):
+    """What a program shows instead of a password."""
+
+    id: str
+    name: str
+    digest: str
+    created: str
+    expires: str | None
+    revoked: str | None
+    key: str | None
+
+    def is_good(self, now: datetime) -> bool:
+        """Whether it was not revoked and has not run out."""
+        return self.revoked is None and (self.expires is None or written(now) < self.expires)
+
+
+_PERSON, _TOKEN = sa.select(PEOPLE), sa.select(TOKENS)
+_PERSON_BY_ID = _PERSON.where(PEOPLE.c.id == sa.bindparam("sought"))
+_PERSON_BY_NAME = _PERSON.where(PEOPLE.c.name == sa.bindparam("sought"))
+_TOKEN_BY_ID = _TOKEN.where(TOKENS.c.id == sa.bindparam("sought"))
+_TOKEN_BY_KEY = _TOKEN.where(TOKENS.c.key == sa.bindparam("sought"))
+_ADMINS = sa.select(GRANTS.c.holder).where(GRANTS.c.study == EVERYWHERE, GRANTS.c.role == ADMIN)
+
+
+class Accounts:
+    """Who may come in, kept beside the studies; every change leaves a line in `changes`."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self.database = store.database
+
+    def people(self) -> list[Person]:
+        """Everybody, by name."""
+        return sorted((Person(*row) for row in self._read(_PERSON)), key=lambda person: person.name)
+
+    def person(self, sought: str) -> Person | None:
+        """The person of this id."""
+        return next((Person(*row) for row in self._read(_PERSON_BY_ID, sought=sought)), None)
+
+    def person_named(self, name: str) -> Person | None:
+        """The person of this name."""
+        return next((Person(*row) for row in self._read(_PERSON_BY_NAME, sought=name)), None)
+
+    def add_person(self, name: str, password: str, *, actor: str) -> Person:
+        """Let somebody in."""
+        checked_name("the name of a person", name)
+        person = Person(_new_id("p"), name, password, secrets.token_hex(16), _now())
+        try:
+            with self.changing(actor, {"added": person.id}) as connection:
+                connection.execute(sa.insert(PEOPLE), person._asdict())
+        except IntegrityError:
+            raise AccountExists(f"there is a person {name!r} already") from None
+        return person
+
+    def set_password(self, name: str, password: str, *, actor: str) -> None:
+        """Another password; whoever is logged in with the old one no longer is."""
+        person = self.known(name)
+        new = {"password": password, "stamp": secrets.token_hex(16)}
+        with self.changing(actor, {"password of": person.id}) as connection:
+            connection.execute(sa.update(PEOPLE).where(PEOPLE.c.id == person.id).values(new))
+
+    def remove_person(self, name: str, *, actor: str) -> None:
+        """Let somebody in no more; what they wrote stays on record until it is erased there."""
+        person = self.known(name)
+        with self.changing(actor, {"removed": person.id}) as connection:
+            connection.execute(sa.delete(GRANTS).where(GRANTS.c.holder == person.id))
+            connection.execute(sa.delete(PEOPLE).where(PEOPLE.c.id == person.id))
+
+    def known(self, name: str) -> Person:
+        """The person of this name, or a sentence."""
+        person = self.person_named(name)
+        if person is None:
+            raise AccountNotFound(f"there is no person {shown(name)}")
+        return person
+
+    def tokens(self) -> list[Token]:
+        """Every token, the newest last."""
+        return sorted((Token(*row) for row in self._read(_TOKEN)), key=lambda token: token.created)
+
+    def token(self, sought: str) -> Token | None:
+        """The token of this id."""
+        return next((Token(*row) for row in self._read(_TOKEN_BY_ID, sought=sought)), None)
+
+    def token_shown(self, text: str, now: datetime | None = None) -> Token | None:
+        """The token that was shown, where it is good."""
+        prefix, _, rest = text.partition("_")
+        sought, _, secret = rest.partition("_")
+        token = self.token(sought) if prefix == PREFIX and secret else None
+        if token is None or not hmac.compare_digest(token.digest, digest(secret)):
+            return None
+        return token if token.is_good(now or utc_now()) else None
+
+    def add_token(
+        self, name: str, *, actor: str, expires: datetime | None = None, key: str | None = None
+    ) -> tuple[Token, str | None]:
+        """A token and what to show; the latter is known once and never again."""
+        checked_name("the name of a token", name)
+        found = [Token(*row) for row in self._read(_TOKEN_BY_KEY, sought=key)] if key else []
+        if found:
+            return found[0], None
+        secret, until = secrets.token_urlsafe(32), None if expires is None else written(expires)
+        token = Token(secrets.token_hex(6), name, digest(secret), _now(), until, None, key)
+        with self.changing(actor, {"token": token.id}) as connection:
+            connection.execute(sa.insert(TOKENS), token._asdict())
+        return token, f"{PREFIX}_{token.id}_{secret}"
+
+    def revoke_token(self, sought: str, *, actor: str) -> Token:
+        """No more use of a token."""
+        token = self.token(sought)
+        if token is None:
+            raise AccountNotFound(f"there is no token {shown(sought)}")
+        if token.revoked is None:
+            token = token._replace(revoked=_now())
+            with self.changing(actor, {"token revoked": token.id}) as connection:
+                done = sa.update(TOKENS).where(TOKENS.c.id == token.id)
+                connection.execute(done.values(revoked=token.revoked))
+        return token
+
+    def anybody(self) -> bool:
+        """Whether there is a person or a token at all."""
+        return bool(self._read(sa.select(PEOPLE.c.id).limit(1))) or bool(
+            self._read(sa.select(TOKENS.c.id).limit(1))
+        )
+
+    def has_admin(self) -> bool:
+        """Whether there is somebody, or a good token, that may do everything."""
+        holders = {row[0] for row in self._read(_ADMINS)}
+        tokens = {token.id for token in self.tokens() if token.is_good(utc_now())}
+        return bool(holders & (tokens | {person.id for person in self.people()}))
+
+    def secret(self, name: str) -> str:
+        """A secret that all replicas share, made when it is first asked for."""
+        wanted = sa.select(SECRETS.c.value).where(SECRETS.c.name == name)
+        known = self._read(wanted)
+        if not known:
+            fresh = {"name": name, "value": secrets.token_hex(32)}
+            with self.database.transaction(lambda _: None) as (connection, _):
+                connection.execute(NEW_SECRET[connection.dialect.name], fresh)
+            known = self._read(wanted)  # perhaps another replica's, which was faster
+        return str(known[0][0])
+
+    @contextmanager
+    def changing(self, actor: str, body: dict[str, Any]) -> Iterator[Connection]:
+        """A transaction that also says who changed what."""
+        with self.database.transaction(lambda _: None) as (connection, _):
+            yield connection
+            with sentences(self.database.where):
+                connection.execute(sa.insert(CHANGES), change_values(actor, body))
+
+    def _read(self, statement: sa.Executable, **values: Any) -> Any:
+        return self.database.read(statement, values)
+
+
+def change_values(actor: str, body: dict[str, Any]) -> dict[str, str]:
+    """A line of `changes`; it holds no names, only ids."""
+    return {
+        "id": secrets.token_hex(8),
+        "at": _now(),
+        "actor": actor,
+        "body": json.dumps(body),
+    }
+
+
+def check_future(what: str, time: datetime) -> datetime:
+    """Refuse an end that has passed."""
+    if time <= utc_now():
+        raise InputError(f"{what} must be a time to come, got {written(time)}")
+    return time
+
+
+def _new_id(kind: str) -> str:
+    return f"{kind}{secrets.token_hex(6)}"
+
+
+def _now() -> str:
+    return written(utc_now())

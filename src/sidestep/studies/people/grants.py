@@ -1,0 +1,144 @@
+"""Roles and links to one question: given and taken back with an entry in the study's own record.
+
+An entry names people by their id, as it can never be edited; their names can be erased.
+"""
+
+import hmac
+import secrets
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from sidestep.errors import AccountNotFound
+from sidestep.studies.people.accounts import change_values, check_future
+from sidestep.studies.people.roles import EVERYWHERE, Grant, Rights, checked_roles
+from sidestep.studies.recording import check_asked
+from sidestep.studies.storage.events import digest, utc_now, written
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.statements import NEW_GRANT
+from sidestep.studies.storage.tables import CHANGES, GRANTS, LINKS
+from sidestep.studies.values import checked_name, shown
+
+
+class Link(NamedTuple):
+    """The right to answer one question, once."""
+
+    id: str
+    digest: str
+    study: str
+    ticket: int
+    label: str  # who it is for; it signs the answer
+    created: str
+    expires: str
+    revoked: str | None
+
+    def is_good(self, now: datetime) -> bool:
+        """Whether it was not revoked and has not run out."""
+        return self.revoked is None and written(now) < self.expires
+
+
+_HELD = sa.select(GRANTS.c.study, GRANTS.c.role).where(GRANTS.c.holder == sa.bindparam("sought"))
+_HERE = sa.select(GRANTS).where(GRANTS.c.study.in_([sa.bindparam("sought"), EVERYWHERE]))
+_LINK = sa.select(LINKS).where(LINKS.c.id == sa.bindparam("sought"))
+_LINKS = sa.select(LINKS).where(LINKS.c.study == sa.bindparam("sought")).order_by(LINKS.c.created)
+
+
+class Grants:
+    """Who may do what, in which study."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    def of(self, holder: str) -> Rights:
+        """Everything that a person or a token may do."""
+        rows = self._store.database.read(_HELD, {"sought": holder})
+        return Rights((study, role) for study, role in rows)
+
+    def here(self, study: str) -> list[Grant]:
+        """Who may do something in a study, those with a role in all studies included."""
+        rows = self._store.database.read(_HERE, {"sought": study})
+        return sorted(Grant(*row) for row in rows)
+
+    def check_study(self, study: str) -> None:
+        """Refuse a study that does not exist."""
+        self._store.head(study)
+
+    def give(self, grant: Grant, *, actor: str, by: str) -> None:
+        """Give a role; the same again changes nothing. `actor` signs the entry, `by` is their id."""
+        checked_roles([grant.role])
+        if grant.role not in {
+            role for study, role in self.of(grant.holder) if study == grant.study
+        }:
+            self._change("granted", grant, actor, by)
+
+    def take(self, grant: Grant, *, actor: str, by: str) -> None:
+        """Take a role back; one that is not held changes nothing."""
+        if (grant.study, grant.role) in self.of(grant.holder):
+            self._change("revoked", grant, actor, by)
+
+    def add_link(
+        self, study: str, ticket: int, label: str, *, expires: datetime, actor: str
+    ) -> tuple[Link, str]:
+        """A link and its secret, which is known once and never again."""
+        checked_name("who a link is for", label)
+        until = written(check_future("the end of a link", expires))
+        identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        now = written(utc_now())
+        link = Link(identity, digest(secret), study, ticket, label, now, until, None)
+        with self._store.writing(study) as log:
+            check_asked(log.about(ticket), ticket, study)
+            log.also(sa.insert(LINKS), link._asdict())
+            body = {"link": link.id, "ticket": ticket, "expires": until}
+            log.append("granted", body=body, actor=actor)
+        return link, f"{identity}-{secret}"
+
+    def link_shown(self, text: str) -> Link | None:
+        """The link that was shown, be it good or run out."""
+        identity, _, secret = text.partition("-")
+        link = self.link(identity)
+        known = link is not None and hmac.compare_digest(link.digest, digest(secret))
+        return link if known else None
+
+    def link(self, identity: str) -> Link | None:
+        """The link of this id."""
+        rows = self._store.database.read(_LINK, {"sought": identity})
+        return next((Link(*row) for row in rows), None)
+
+    def links(self, study: str) -> list[Link]:
+        """The links of a study, the newest last."""
+        return [Link(*row) for row in self._store.database.read(_LINKS, {"sought": study})]
+
+    def revoke_link(self, study: str, identity: str, *, actor: str) -> None:
+        """No more use of a link."""
+        link = self.link(identity)
+        if link is None or link.study != study:
+            raise AccountNotFound(f"there is no link {shown(identity)} in study {study!r}")
+        if link.revoked is None:
+            with self._store.writing(study) as log:
+                done = sa.update(LINKS).where(LINKS.c.id == identity)
+                log.also(done.values(revoked=written(utc_now())), {})
+                log.append("revoked", body={"link": identity, "ticket": link.ticket}, actor=actor)
+
+    def _change(self, kind: str, grant: Grant, actor: str, by: str) -> None:
+        """The row and the entry that says so, together."""
+        if grant.study != EVERYWHERE:
+            with self._store.writing(grant.study) as log:
+                log.also(*self._statement(kind, grant))
+                body = {"holder": grant.holder, "role": grant.role}
+                log.append(kind, body=body, actor=actor)
+            return
+        with self._store.database.transaction(lambda _: None) as (connection, _):
+            connection.execute(*self._statement(kind, grant))
+            body = {kind: grant.holder, "role": grant.role}
+            connection.execute(sa.insert(CHANGES), change_values(by, body))
+
+    def _statement(self, kind: str, grant: Grant) -> tuple[Any, dict[str, str]]:
+        if kind == "granted":
+            dialect = self._store.database.engine.dialect.name
+            return NEW_GRANT[dialect], grant._asdict()
+        column = GRANTS.c
+        gone = sa.delete(GRANTS).where(
+            column.holder == grant.holder, column.study == grant.study, column.role == grant.role
+        )
+        return gone, {}

@@ -1,0 +1,1 @@
+"""The record and where it is kept: events in a chain, in memory, in a file, on a server."""

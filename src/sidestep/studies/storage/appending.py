@@ -1,0 +1,42 @@
+"""What every log does when it appends: check, link to the chain, keep, move the head."""
+
+from sidestep.studies.storage.events import Body, Clock, Entry, Event
+from sidestep.studies.storage.store import Head
+
+
+class Appending:
+    """A log that only has to say how an event is kept."""
+
+    def __init__(self, head: Head, clock: Clock) -> None:
+        self.head = head
+        self.refusal: Exception | None = None  # raised again at the end: a block may have gone on
+        self._clock = clock
+
+    def append(
+        self,
+        kind: str,
+        *,
+        body: Body,
+        actor: str,
+        ticket: int | None = None,
+        outcome: str | None = None,
+        key: str | None = None,
+        reason: str | None = None,
+        status: str | None = None,
+    ) -> Event:
+        """The event, linked to the chain; see `Log.append` for what is refused."""
+        try:
+            entry = Entry(kind, body, actor, ticket, outcome, key, reason)
+            event = entry.linked(self.head.seq + 1, self.head.hash, self._clock())
+            head = self.head._replace(
+                seq=event.seq, hash=event.hash, updated=event.at, status=status or self.head.status
+            )
+            self._keep(event, head)
+        except Exception as refusal:
+            self.refusal = refusal
+            raise
+        self.head = head
+        return event
+
+    def _keep(self, event: Event, head: Head) -> None:
+        raise NotImplementedError

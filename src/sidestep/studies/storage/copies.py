@@ -1,0 +1,143 @@
+"""Backups: every table of a storage in one SQLite file that was verified, and the way back."""
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, insert, select
+
+from sidestep.errors import ConflictError, InputError
+from sidestep.studies.storage.database import Database
+from sidestep.studies.storage.faults import sentences, translated
+from sidestep.studies.storage.record import Verdict, verify
+from sidestep.studies.storage.sql import SqlStore
+from sidestep.studies.storage.tables import METADATA
+
+CHUNK = 1000
+
+
+def backup(store: SqlStore, path: str | Path) -> list[Verdict]:
+    """Write a backup, from either database, while others go on writing; what `verify` says of it.
+
+    The file appears under its name once it is whole and on the disk. A record with a flaw is backed up
+    as it is: it deserves a backup more than any other.
+    """
+    target = Path(path).expanduser().absolute()
+    if target.exists():
+        raise InputError(f"a backup must be a new file, got {target}, which exists")
+    if not target.parent.is_dir():
+        raise InputError(f"a backup must lie in a folder that exists, got {target}")
+    with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder:
+        partial = Path(folder) / target.name
+        copy = SqlStore.open(partial)
+        try:
+            _copy_tables(store.database, copy.database)
+            verdicts = verified(copy)
+            _into_one_file(copy.database)
+        finally:
+            copy.close()
+        _flush(partial)
+        _give_name(partial, target)
+    _flush(target.parent)
+    return verdicts
+
+
+def restore(path: str | Path, store: SqlStore) -> list[Verdict]:
+    """Bring a backup back into an empty storage, all or nothing; what `verify` says of it there."""
+    if store.names():
+        raise ConflictError(
+            f"{store.database.where} is not empty; a backup is restored into an empty storage"
+        )
+    with opened_backup(path) as copy:
+        _copy_tables(copy.database, store.database)
+    return verified(store)
+
+
+def check_backup(path: str | Path) -> list[Verdict]:
+    """A restore drill: open a copy of the backup, bring it to this version, walk every chain."""
+    with opened_backup(path) as copy:
+        return verified(copy)
+
+
+@contextmanager
+def opened_backup(path: str | Path) -> Iterator[SqlStore]:
+    """A copy of the backup, brought to this version; the backup itself is never touched."""
+    source = Path(path).expanduser().absolute()
+    if not source.is_file():
+        raise InputError(f"a backup must be a file that exists, got {source}")
+    with tempfile.TemporaryDirectory(prefix="sidestep-restore-") as folder:
+        copy = Path(folder) / source.name
+        _copy_file(source, copy)
+        store = SqlStore.open(copy)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def _copy_tables(source: Database, target: Database) -> None:
+    with source.snapshot() as reading, target.transaction(lambda _: None) as (writing, _):
+        for table in METADATA.sorted_tables:
+            with sentences(source.where):
+                rows = reading.execution_options(yield_per=CHUNK).execute(select(table))
+                for part in rows.mappings().partitions(CHUNK):
+                    _insert(writing, target, table, [dict(row) for row in part])
+        if not target.on_sqlite:
+            writing.execute(_NEXT_STUDY)
+
+
+_NEXT_STUDY = sa.text(
+    "SELECT setval(pg_get_serial_sequence('studies', 'id'), coalesce(max(id), 0) + 1, false)"
+    " FROM studies"
+)
+
+
+def _insert(
+    connection: Connection, target: Database, table: sa.Table, rows: list[dict[str, Any]]
+) -> None:
+    with sentences(target.where):
+        connection.execute(insert(table), rows)
+
+
+def verified(store: SqlStore) -> list[Verdict]:
+    """What `verify` says of every study."""
+    return [verify(store, name) for name in store.names()]
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Copy a database file with what is still in its log, if it is in use; read-only."""
+    try:
+        with (
+            closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as reading,
+            closing(sqlite3.connect(target)) as writing,
+        ):
+            reading.backup(writing)
+    except sqlite3.Error as error:
+        raise translated(error, str(source)) from error
+
+
+def _give_name(partial: Path, target: Path) -> None:
+    try:
+        os.link(partial, target)  # unlike a rename it never overwrites
+    except FileExistsError:
+        raise InputError(f"a backup must be a new file, got {target}, which exists") from None
+
+
+def _into_one_file(database: Database) -> None:
+    """Leave WAL, so that the file stands alone."""
+    with database.engine.connect() as connection, sentences(database.where):
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,278 @@
+"""A study as a text file: a JSON line for its head, one for every blob, one for every event.
+
+An import is the export, bit for bit: the chain comes along and is checked on the way in, and nothing is
+kept where a line is missing or was changed.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from errno import ENOSPC
+from itertools import chain
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sidestep.errors import (
+    InputError,
+    RecordError,
+    StorageFull,
+    StudyExists,
+    StudyNotFound,
+)
+from sidestep.studies.storage.events import (
+    ERASED,
+    GENESIS,
+    Body,
+    Entry,
+    Event,
+    Seal,
+    canonical,
+    hash_of,
+    words_hold,
+    written,
+)
+from sidestep.studies.storage.record import Flaw, pages
+from sidestep.studies.storage.store import Head, Store, check_name
+
+FORMAT, VERSION = "sidestep study", 1
+
+_DIGEST = re.compile(r'"([0-9a-f]{64})"')
+_HEAD_KEYS = {"format", "version", "name", "status", "seq", "hash", "updated"}
+_EVENT_KEYS = {"seq", "kind", "ticket", "key", "outcome", "body", "at", "code", "prev_hash", "hash"}
+_EVENT_KEYS |= {"actor", "actor_salt", "actor_digest", "reason", "reason_salt", "reason_digest"}
+
+Numbered = Iterator[tuple[int, Body]]
+
+
+def export_study(store: Store, name: str) -> Iterator[str]:
+    """The lines of a study as of now, without line breaks; RecordError where a row cannot be read."""
+    head = store.head(name)
+    yield canonical(_head_line(head))
+    known = set(store.blobs())
+    named = {
+        found
+        for event in _events(store, head)
+        if known
+        for found in _DIGEST.findall(event.seal.text)
+    }
+    for digest in sorted(known & named):
+        yield canonical({"blob": digest, "body": store.blob(digest)})
+    for event in _events(store, head):
+        yield canonical(event_to_json(event))
+
+
+def write_lines(path: Any, lines: Iterable[str]) -> None:
+    """The lines in a file."""
+    try:
+        Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        if error.errno == ENOSPC:
+            raise StorageFull(f"disk full: {path} was not written in full") from error
+        raise InputError(
+            f"the export must go to a file that can be written, got {path} ({error.strerror})"
+        ) from error
+
+
+def import_study(store: Store, lines: Iterable[str]) -> Head:
+    """The study that the lines hold, kept as it was written, all or nothing.
+
+    A study that is there with the same head is left alone; another one of that name is StudyExists.
+    """
+    numbered = _parsed(lines)
+    header = _header(numbered)
+    if _is_there(store, header):
+        return store.head(header["name"])
+    first = _put_blobs(store, numbered)
+    head = Head(
+        header["name"],
+        header["status"],
+        _config(*first, header["name"]),
+        header["seq"],
+        header["hash"],
+        datetime.fromisoformat(header["updated"]),
+    )
+    store.adopt(head, _chained(head, chain([first], numbered)))
+    return head
+
+
+def _events(store: Store, head: Head) -> Iterator[Event]:
+    for event in pages(store, head.name, up_to=head.seq):
+        if isinstance(event, Flaw):
+            raise RecordError(event.sentence)
+        yield event
+
+
+def _head_line(head: Head) -> Body:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": head.name,
+        "status": head.status,
+        "seq": head.seq,
+        "hash": head.hash,
+        "updated": written(head.updated),
+    }
+
+
+def event_to_json(event: Event) -> Body:
+    """An event, whole: what was written, and what shows that it was."""
+    seal = event.seal
+    return {
+        "seq": event.seq,
+        "kind": event.kind,
+        "ticket": event.ticket,
+        "key": event.key,
+        "outcome": event.outcome,
+        "body": event.body,
+        "at": written(event.at),
+        "code": event.code,
+        "actor": event.actor if seal.actor_salt else None,
+        "actor_salt": seal.actor_salt,
+        "actor_digest": seal.actor,
+        "reason": event.reason if seal.reason_salt else None,
+        "reason_salt": seal.reason_salt,
+        "reason_digest": seal.reason,
+        "prev_hash": event.prev_hash,
+        "hash": event.hash,
+    }
+
+
+def event_from_json(line: Body) -> Event:
+    """The event that was written as JSON."""
+    return _event(1, line)
+
+
+def _parsed(lines: Iterable[str]) -> Numbered:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            raise _refusal(number, "JSON") from None
+        if not isinstance(value, dict):
+            raise _refusal(number, "a JSON object")
+        yield number, value
+
+
+def _header(lines: Numbered) -> Body:
+    number, header = next(lines, (1, {}))
+    if header.get("format") != FORMAT:
+        raise _refusal(number, f"the head of an export ({FORMAT!r})")
+    if header.get("version") != VERSION:
+        raise _refusal(number, f"an export of version {VERSION}; a newer sidestep may read it")
+    texts = all(isinstance(header.get(key), str) for key in _HEAD_KEYS - {"version", "seq"})
+    if set(header) != _HEAD_KEYS or not texts or type(header["seq"]) is not int:
+        raise _refusal(number, "a whole head of an export")
+    check_name(header["name"])
+    _time(number, header["updated"])
+    return header
+
+
+def _is_there(store: Store, header: Body) -> bool:
+    try:
+        found = store.head(header["name"])
+    except StudyNotFound:
+        return False
+    if found.hash == header["hash"]:
+        return True
+    raise StudyExists(
+        f"there is a study {found.name!r} already, with another history: it ends with event"
+        f" {found.seq}, the import with event {header['seq']}"
+    )
+
+
+def _put_blobs(store: Store, lines: Numbered) -> tuple[int, Body]:
+    """Keep the blobs; the first line that is none."""
+    for number, line in lines:
+        if set(line) != {"blob", "body"}:
+            return number, line
+        if not isinstance(line["body"], str):
+            raise _refusal(number, "a blob of text")
+        store.put_blob(line["blob"], line["body"])
+    raise _refusal(2, "an event, and the file to go on")
+
+
+def _config(number: int, line: Body, name: str) -> Body:
+    """What event 1 says that the study rests on; it names the study too."""
+    body = line.get("body")
+    config = body.get("config") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(config, dict) or body.get("name") != name:
+        raise _refusal(number, "the event that created a study, of the name that its head says")
+    return config
+
+
+def _chained(head: Head, lines: Numbered) -> Iterator[Event]:
+    """The events, each checked against the one before it, the last one against the head."""
+    seq, hash_ = 0, GENESIS
+    for number, line in lines:
+        event = _event(number, line)
+        if (event.seq, event.prev_hash) != (seq + 1, hash_):
+            raise _refusal(number, f"event {seq + 1}, linked to the event before it")
+        if event.hash != hash_of(event) or not words_hold(event):
+            raise _refusal(number, f"event {event.seq} as it was written; it was changed since")
+        seq, hash_ = event.seq, event.hash
+        yield event
+    if (seq, hash_) != (head.seq, head.hash):
+        raise _refusal(
+            seq + 1, f"the record to end with event {head.seq}, whose hash its head names"
+        )
+
+
+def _event(number: int, line: Body) -> Event:
+    if (
+        set(line) != _EVENT_KEYS
+        or type(line["seq"]) is not int
+        or not isinstance(line["body"], dict)
+    ):
+        raise _refusal(number, "a whole event")
+    for key in _EVENT_KEYS - {"seq", "ticket", "body"}:
+        if not isinstance(line[key], str | None):
+            raise _refusal(number, f"a text as {key}")
+    actor = ERASED if line["actor"] is None else line["actor"]
+    erased = line["reason"] is None and line["reason_digest"] is not None
+    reason = ERASED if erased else line["reason"]
+    Entry(line["kind"], line["body"], actor, line["ticket"], line["outcome"], line["key"], reason)
+    seal = Seal(
+        canonical(line["body"]),
+        line["actor_digest"],
+        line["actor_salt"],
+        line["reason_digest"],
+        line["reason_salt"],
+    )
+    return Event(
+        line["seq"],
+        line["kind"],
+        line["ticket"],
+        line["key"],
+        line["outcome"],
+        line["body"],
+        actor,
+        reason,
+        _time(number, line["at"]),
+        line["code"],
+        line["prev_hash"],
+        line["hash"],
+        seal,
+    )
+
+
+def _time(number: int, text: Any) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+        if written(time) == text:
+            return time
+    except (TypeError, ValueError):
+        pass
+    raise _refusal(number, "a time in UTC")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _refusal(number: int, expected: str) -> InputError:
+    return InputError(
+        f"line {number} of an export must be {expected}, got something else; nothing was imported"
+    )

@@ -1,0 +1,205 @@
+"""The store in memory: for trying things out and for tests; gone with the process."""
+
+import math
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sidestep.studies.storage.appending import Appending
+from sidestep.studies.storage.events import GENESIS, REVISING, SETTLING, Body, Clock, Event, utc_now
+from sidestep.studies.storage.store import (
+    OPEN,
+    SNAPSHOTS_KEPT,
+    Events,
+    Head,
+    Heads,
+    Names,
+    Snapshot,
+    already_settled,
+    check_digest,
+    first_entry,
+    key_reused,
+    page_of,
+    study_exists,
+    study_not_found,
+)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One study as it is saved."""
+
+    head: Head
+    events: Events
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+
+
+class MemoryLog(Appending):
+    """A study's record while its lock is held; what is appended waits here for the end of the block."""
+
+    def __init__(self, kept: _Kept, clock: Clock) -> None:
+        super().__init__(kept.head, clock)
+        self._kept = kept
+        self._new: Events = []
+        self._blanked: set[int] = set()
+        self._dropped: float = math.inf  # snapshots from this seq on
+
+    def events(self, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first, those of this transaction included."""
+        return _after([*self._kept.events, *self._new], after, limit)
+
+    def about(self, ticket: int) -> Events:
+        """Everything about a ticket, oldest first."""
+        return [event for event in self.events() if event.ticket == ticket]
+
+    def find(self, key: str) -> Event | None:
+        """The event that was written with this key."""
+        return next((event for event in self.events() if event.key == key), None)
+
+    def drop_snapshots(self, since: int) -> None:
+        """Forget what was folded from this seq on."""
+        self._dropped = min(since, self._dropped)
+
+    def blank(self, seq: int) -> None:
+        """Erase what people wrote in one event."""
+        self._blanked.add(seq)
+
+    def finish(self) -> None:
+        """Save it all; the head last, for those who read without the lock."""
+        if self.refusal is not None:
+            raise self.refusal
+        kept = self._kept
+        kept.snapshots = {at: it for at, it in kept.snapshots.items() if at < self._dropped}
+        kept.events = (
+            [event.blanked() if event.seq in self._blanked else event for event in self.events()]
+            if self._blanked
+            else [*kept.events, *self._new]
+        )
+        kept.head = self.head
+
+    def _keep(self, event: Event, head: Head) -> None:
+        if event.key is not None and self.find(event.key):
+            raise key_reused(event.key)
+        if event.kind in SETTLING and event.ticket is not None:
+            for other in self.about(event.ticket):
+                if other.kind in SETTLING and other.outcome == event.outcome:
+                    raise already_settled(event.ticket, event.outcome)
+        self._new.append(event)
+
+
+class MemoryStore:
+    """Studies in a dictionary; one writer at a time."""
+
+    def __init__(self, clock: Clock = utc_now) -> None:
+        self._clock = clock
+        self._studies: dict[str, _Kept] = {}
+        self._blobs: dict[str, str] = {}
+        self._turn = threading.Lock()
+
+    def create(
+        self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
+    ) -> Event:
+        """Event 1, `created`."""
+        event = first_entry(name, config, body, actor, key).linked(1, GENESIS, self._clock())
+        head = Head(name, OPEN, event.body["config"], 1, event.hash, event.at)
+        with self._turn:
+            kept = self._studies.setdefault(name, _Kept(head, [event]))
+        first = kept.events[0]
+        if first is not event and (key is None or first.key != key):
+            raise study_exists(name)
+        return first
+
+    def adopt(self, head: Head, events: Iterable[Event]) -> None:
+        """Keep a whole study as it was written elsewhere."""
+        kept = _Kept(head, list(events))
+        with self._turn:
+            if self._studies.setdefault(head.name, kept) is not kept:
+                raise study_exists(head.name)
+
+    def names(self) -> Names:
+        """Every study, in alphabetical order."""
+        return sorted(self._studies)
+
+    def list(
+        self, *, status: str | None = None, after: Head | None = None, limit: int | None = None
+    ) -> Heads:
+        """Heads by status, latest change first."""
+        heads = [kept.head for kept in list(self._studies.values())]
+        return page_of(heads, status, after, limit)
+
+    def head(self, name: str) -> Head:
+        """The head of one study."""
+        return self._kept(name).head
+
+    def events(self, name: str, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first."""
+        return _after(self._kept(name).events, after, limit)
+
+    def about(self, name: str, ticket: int) -> Events:
+        """Everything about a ticket, oldest first."""
+        return [event for event in self.events(name) if event.ticket == ticket]
+
+    def find(self, name: str, key: str) -> Event | None:
+        """The event that was written with this key."""
+        return next((event for event in self.events(name) if event.key == key), None)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[MemoryLog]:
+        """A transaction that holds the lock of the store."""
+        kept = self._kept(name)
+        with self._turn:
+            log = MemoryLog(kept, self._clock)
+            yield log
+            log.finish()
+
+    def blobs(self) -> Names:
+        """The digests of every blob."""
+        return sorted(self._blobs)
+
+    def blob(self, digest: str) -> str | None:
+        """The text with this digest."""
+        return self._blobs.get(digest)
+
+    def put_blob(self, digest: str, body: str) -> None:
+        """Keep a text under its digest, once."""
+        check_digest(digest, body)
+        self._blobs[digest] = body
+
+    def snapshot(
+        self, name: str, policy: str | None = None, *, before: int | None = None
+    ) -> Snapshot | None:
+        """The latest snapshot that still fits the record."""
+        fitting = (
+            snapshot
+            for snapshot in self._kept(name).snapshots.values()
+            if policy in (None, snapshot.policy) and (before is None or snapshot.seq < before)
+        )
+        return max(fitting, key=lambda snapshot: snapshot.seq, default=None)
+
+    def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:
+        """Whether it was kept."""
+        kept = self._kept(name)
+        with self._turn:
+            found = _after(kept.events, snapshot.seq - 1, 1)
+            if not found or (found[0].seq, found[0].hash) != snapshot[:2]:
+                return False
+            if any(event.kind in REVISING for event in _after(kept.events, snapshot.seq, None)):
+                return False
+            kept.snapshots[snapshot.seq] = snapshot
+            for seq in sorted(kept.snapshots)[:-SNAPSHOTS_KEPT]:
+                del kept.snapshots[seq]
+        return True
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _kept(self, name: str) -> _Kept:
+        if name not in self._studies:
+            raise study_not_found(name, self.names())
+        return self._studies[name]
+
+
+def _after(events: Events, after: int, limit: int | None) -> Events:
+    """Events are numbered from 1 without a gap, so a seq is a position."""
+    return events[max(after, 0) :][:limit]

@@ -1,0 +1,12 @@
+"""Where Alembic enters: the connection, with its lock held, is handed over by `schema.upgrade`."""
+
+from alembic import context
+
+from sidestep.studies.storage.tables import VERSION_TABLE
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    version_table=VERSION_TABLE,
+    transactional_ddl=True,  # SQLite's is too, inside BEGIN IMMEDIATE
+)
+context.run_migrations()

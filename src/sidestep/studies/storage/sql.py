@@ -1,0 +1,270 @@
+"""The store on SQLite and PostgreSQL: one transaction an entry, under the lock of the study's row."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Executable
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from sidestep.errors import RecordError, SidestepError
+from sidestep.studies.storage import statements as st
+from sidestep.studies.storage.appending import Appending
+from sidestep.studies.storage.database import Database
+from sidestep.studies.storage.engines import PATIENCE
+from sidestep.studies.storage.events import GENESIS, Body, Clock, Event, utc_now
+from sidestep.studies.storage.faults import sentences, translated
+from sidestep.studies.storage.store import (
+    OPEN,
+    SNAPSHOTS_KEPT,
+    Events,
+    Head,
+    Heads,
+    Names,
+    Snapshot,
+    already_settled,
+    check_digest,
+    first_entry,
+    key_reused,
+    study_exists,
+    study_not_found,
+)
+from sidestep.studies.storage.tables import KEY_INDEX, SETTLED_INDEX
+
+CHUNK = 1000  # rows a statement, when a whole study comes in
+
+
+class SqlLog(Appending):
+    """A study's record while its row is locked."""
+
+    def __init__(self, connection: Connection, where: str, row: st.Fields, clock: Clock) -> None:
+        super().__init__(st.head_of(row[1:]), clock)
+        self._study = row[0]
+        self._connection, self._where = connection, where
+
+    def events(self, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first, those of this transaction included."""
+        return self._select(st.TAIL, number=after, most=st.most(limit))
+
+    def about(self, ticket: int) -> Events:
+        """Everything about a ticket, oldest first."""
+        return self._select(st.ABOUT, number=ticket)
+
+    def find(self, key: str) -> Event | None:
+        """The event that was written with this key."""
+        return next(iter(self._select(st.FIND, sought=key)), None)
+
+    def drop_snapshots(self, since: int) -> None:
+        """Forget what was folded from this seq on."""
+        self._run(st.DROP_FROM, number=since)
+
+    def blank(self, seq: int) -> None:
+        """Erase what people wrote in one event."""
+        self._run(st.BLANK, number=seq)
+
+    def also(self, statement: Executable, values: Mapping[str, Any]) -> Any:
+        """Run a statement in the same transaction: what it changes and the entry are saved together."""
+        with sentences(self._where):
+            return self._connection.execute(statement, values)
+
+    def finish(self) -> None:
+        """Raise what an append was refused for, even where the block went on."""
+        if self.refusal is not None:
+            raise self.refusal
+
+    def _keep(self, event: Event, head: Head) -> None:
+        """Insert the event and its words, and move the head, which nobody else may have moved."""
+        values = st.append_values(self._study, event, head)
+        with conflicts(event, self._where):
+            for statement in st.APPEND[self._connection.dialect.name]:
+                done = self._connection.execute(statement, values)
+        if done.rowcount != 1:
+            raise RecordError(f"the head of {head.name!r} was moved by another program")
+
+    def _select(self, statement: Executable, **values: Any) -> Events:
+        return [st.event_of(row) for row in self._run(statement, **values).all()]
+
+    def _run(self, statement: Executable, **values: Any) -> Any:
+        with sentences(self._where):
+            return self._connection.execute(statement, {"study": self._study, **values})
+
+
+class SqlStore:
+    """Studies in a SQLite file or a PostgreSQL database."""
+
+    def __init__(self, database: Database, clock: Clock = utc_now) -> None:
+        self.database = database
+        self._clock = clock
+
+    @classmethod
+    def open(
+        cls,
+        storage: str | Path,
+        *,
+        create: bool = True,
+        clock: Clock = utc_now,
+        patience: float = PATIENCE,
+    ) -> "SqlStore":
+        """The store at a path or a URL, its tables brought to this version."""
+        return cls(Database(storage, create=create, patience=patience), clock)
+
+    def create(
+        self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
+    ) -> Event:
+        """Event 1, `created`."""
+        event = first_entry(name, config, body, actor, key).linked(1, GENESIS, self._clock())
+        head = Head(name, OPEN, event.body["config"], 1, event.hash, event.at)
+        if self._adopted(head, [event]):
+            return event
+        first = self.events(name, limit=1)[0]
+        if key is None or first.key != key:
+            raise study_exists(name)
+        return first
+
+    def adopt(self, head: Head, events: Iterable[Event]) -> None:
+        """Keep a whole study as it was written elsewhere, all or nothing; StudyExists."""
+        if not self._adopted(head, events):
+            raise study_exists(head.name)
+
+    def names(self) -> Names:
+        """Every study, in alphabetical order."""
+        return sorted(row[0] for row in self.database.read(st.NAMES, {}))
+
+    def list(
+        self, *, status: str | None = None, after: Head | None = None, limit: int | None = None
+    ) -> Heads:
+        """Heads by status, latest change first."""
+        values = st.page_values(status, after, limit)
+        return [st.head_of(row) for row in self.database.read(st.PAGE, values)]
+
+    def head(self, name: str) -> Head:
+        """The head of one study."""
+        return st.head_of(self._row(name)[1:])
+
+    def events(self, name: str, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first."""
+        return self._select(st.TAIL, name, number=after, most=st.most(limit))
+
+    def about(self, name: str, ticket: int) -> Events:
+        """Everything about a ticket, oldest first."""
+        return self._select(st.ABOUT, name, number=ticket)
+
+    def find(self, name: str, key: str) -> Event | None:
+        """The event that was written with this key."""
+        return next(iter(self._select(st.FIND, name, sought=key)), None)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[SqlLog]:
+        """A transaction that holds the lock of the study's row."""
+        with self._locked(name) as (connection, row):
+            log = SqlLog(connection, self.database.where, row, self._clock)
+            yield log
+            log.finish()
+
+    def blobs(self) -> Names:
+        """The digests of every blob."""
+        return sorted(row[0] for row in self.database.read(st.BLOB_NAMES, {}))
+
+    def blob(self, digest: str) -> str | None:
+        """The text with this digest."""
+        return next((row[0] for row in self.database.read(st.BLOB, {"digest": digest})), None)
+
+    def put_blob(self, digest: str, body: str) -> None:
+        """Keep a text under its digest, once."""
+        check_digest(digest, body)
+        known = {"digest": digest}
+        with self.database.transaction(lambda db: db.execute(st.BLOB, known).first()) as (db, old):
+            if old is None:
+                with sentences(self.database.where):
+                    db.execute(st.NEW_BLOB[db.dialect.name], {"hash": digest, "body": body})
+
+    def snapshot(
+        self, name: str, policy: str | None = None, *, before: int | None = None
+    ) -> Snapshot | None:
+        """The latest snapshot that still fits the record."""
+        values = {"study": self._row(name)[0], "number": st.most(before)}
+        values |= {"any_policy": policy is None, "policy": policy or ""}
+        return next((Snapshot(*row) for row in self.database.read(st.SNAPSHOT, values)), None)
+
+    def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:
+        """Whether it was kept."""
+        with self._locked(name) as (connection, row), sentences(self.database.where):
+            here = {"study": row[0], "number": snapshot.seq}
+            if connection.execute(st.HASH_AT, here).scalar() != snapshot.hash:
+                return False
+            if connection.execute(st.REVISED, here).first():
+                return False
+            connection.execute(st.DROP_AT, here)
+            connection.execute(st.NEW_SNAPSHOT, {"study_id": row[0], **snapshot._asdict()})
+            for old in connection.execute(st.SNAPSHOT_SEQS, here).scalars().all()[SNAPSHOTS_KEPT:]:
+                connection.execute(st.DROP_AT, {"study": row[0], "number": old})
+            return True
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self.database.close()
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[tuple[Connection, st.Fields]]:
+        def lock(connection: Connection) -> st.Fields | None:
+            return connection.execute(st.LOCK, {"study": name}).first()
+
+        with self.database.transaction(lock) as (connection, row):
+            if row is None:
+                raise study_not_found(name, self.names())
+            yield connection, row
+
+    def _adopted(self, head: Head, events: Iterable[Event]) -> bool:
+        """Whether it was new; an existing study is left as it is."""
+        where, row = self.database.where, st.study_values(head)
+        with self.database.transaction(lambda _: None) as (connection, _):
+            db = connection.dialect.name
+            with sentences(where):
+                study = connection.execute(st.NEW_STUDY[db], row).scalar()
+            if study is None:
+                return False
+            left = iter(events)
+            while chunk := list(islice(left, CHUNK)):
+                insert_events(connection, where, study, chunk)
+        return True
+
+    def _row(self, name: str) -> st.Fields:
+        rows = self.database.read(st.STUDY, {"study": name})
+        if not rows:
+            raise study_not_found(name, self.names())
+        return rows[0]
+
+    def _select(self, statement: Executable, name: str, **values: Any) -> Events:
+        rows = self.database.read(statement, {"study": self._row(name)[0], **values})
+        return [st.event_of(row) for row in rows]
+
+
+def insert_events(connection: Connection, where: str, study: int, events: Events) -> None:
+    """Many events and their words; a conflict is one of ours."""
+    with conflicts(events[0], where):
+        connection.execute(st.NEW_EVENT, [st.event_values(study, event) for event in events])
+        connection.execute(st.NEW_TEXT, [st.text_values(study, event) for event in events])
+
+
+@contextmanager
+def conflicts(event: Event, where: str) -> Iterator[None]:
+    """Raise what an insert was refused for as one of ours."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise _refused(error, event, where) from error
+    except SQLAlchemyError as error:
+        raise translated(error, where) from error
+
+
+def _refused(error: IntegrityError, event: Event, where: str) -> SidestepError:
+    """Which promise an insert would have broken; SQLite names the columns, PostgreSQL the index."""
+    diagnosis = getattr(error.orig, "diag", None)
+    broken = str(diagnosis.constraint_name if diagnosis else error.orig)
+    if KEY_INDEX in broken or "events.key" in broken:
+        return key_reused(event.key)
+    if SETTLED_INDEX in broken:
+        return already_settled(event.ticket, event.outcome)
+    return translated(error, where)

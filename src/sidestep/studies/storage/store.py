@@ -1,0 +1,309 @@
+"""What a store promises: append to a study's record under its lock, and read it. And the store in memory.
+
+A transaction is `with store.writing(name) as log`: it holds the study's lock, so what `log` shows is the
+truth until the end. Everything appended is saved together when the block ends and is durable from then
+on; where the block raises, or an append was refused, nothing of it is saved.
+"""
+
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from sidestep.errors import (
+    AlreadyAnswered,
+    InputError,
+    KeyReused,
+    StorageLost,
+    StudyExists,
+    StudyNotFound,
+)
+from sidestep.studies.storage.events import Body, Entry, Event
+from sidestep.studies.storage.events import digest as digest_of
+
+T = TypeVar("T")
+NAME = re.compile(r"[^\s/\\\x00-\x1f\x7f](?:[^/\\\x00-\x1f\x7f]{0,98}[^\s/\\\x00-\x1f\x7f])?")
+OPEN, CLOSED = "open", "closed"
+SNAPSHOTS_KEPT = 4
+
+
+class Head(NamedTuple):
+    """A study as its locked row has it: where the chain ends, and what was set up in the beginning."""
+
+    name: str
+    status: str
+    config: Body
+    seq: int
+    hash: str
+    updated: datetime
+
+
+class Snapshot(NamedTuple):
+    """A cached fold of events 1..seq, of use only where event `seq` has this hash, to this policy."""
+
+    seq: int
+    hash: str
+    policy: str
+    state: str
+
+
+Events = list[Event]
+Heads = list[Head]
+Names = list[str]
+
+
+class Log(Protocol):
+    """A study's record while its lock is held."""
+
+    @property
+    def head(self) -> Head:
+        """Where the chain ends; moves with every append."""
+        ...
+
+    def events(self, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first, those of this transaction included."""
+        ...
+
+    def about(self, ticket: int) -> Events:
+        """Everything about a ticket: its ask, answers, corrections, withdrawal; oldest first."""
+        ...
+
+    def find(self, key: str) -> Event | None:
+        """The event that was written with this key."""
+        ...
+
+    def append(
+        self,
+        kind: str,
+        *,
+        body: Body,
+        actor: str,
+        ticket: int | None = None,
+        outcome: str | None = None,
+        key: str | None = None,
+        reason: str | None = None,
+        status: str | None = None,
+    ) -> Event:
+        """The event, linked to the chain. An ask is its own ticket.
+
+        Refused: a key that was used (KeyReused); a second `answered` or `withdrawn` of the same ticket
+        and outcome (AlreadyAnswered), where no outcome counts as one; NaN in the body (InputError).
+        """
+        ...
+
+    @property
+    def refusal(self) -> Exception | None:
+        """Why an append was refused: nothing of this transaction can be saved any more."""
+        ...
+
+    def drop_snapshots(self, since: int) -> None:
+        """Forget what was folded from this seq on: an earlier answer has changed."""
+        ...
+
+    def blank(self, seq: int) -> None:
+        """Erase what people wrote in one event; `record.erase` does it with the entry that says so."""
+        ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where studies are kept. Safe to use from several threads and processes."""
+
+    def create(
+        self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
+    ) -> Event:
+        """Event 1, `created`; its body also gets the name and the config, so that the chain covers them.
+
+        StudyExists, unless the study was created with this very key: then the event of that time.
+        """
+        ...
+
+    def adopt(self, head: Head, events: Iterable[Event]) -> None:
+        """Keep a whole study as it was written elsewhere, all or nothing; StudyExists."""
+        ...
+
+    def names(self) -> Names:
+        """Every study, in alphabetical order."""
+        ...
+
+    def list(
+        self, *, status: str | None = None, after: Head | None = None, limit: int | None = None
+    ) -> Heads:
+        """Heads by status, latest change first; `after` is the last one of the page before."""
+        ...
+
+    def head(self, name: str) -> Head:
+        """The head of one study; StudyNotFound."""
+        ...
+
+    def events(self, name: str, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first; StudyNotFound."""
+        ...
+
+    def about(self, name: str, ticket: int) -> Events:
+        """Everything about a ticket, oldest first; empty where there is no such ticket."""
+        ...
+
+    def find(self, name: str, key: str) -> Event | None:
+        """The event that was written with this key."""
+        ...
+
+    def writing(self, name: str) -> AbstractContextManager[Log]:
+        """A transaction that holds the study's lock; StudyNotFound. Not to be nested."""
+        ...
+
+    def blobs(self) -> Names:
+        """The digests of every blob."""
+        ...
+
+    def blob(self, digest: str) -> str | None:
+        """The text with this digest."""
+        ...
+
+    def put_blob(self, digest: str, body: str) -> None:
+        """Keep a text under its digest, once; before, not inside, the transaction that names it."""
+        ...
+
+    def snapshot(
+        self, name: str, policy: str | None = None, *, before: int | None = None
+    ) -> Snapshot | None:
+        """The latest snapshot that still fits the record (of this policy; with a smaller seq)."""
+        ...
+
+    def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:
+        """Whether it was kept: not where its hash is not that event's, or an answer changed since."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+def open_store(storage: "str | Path | Store | None" = None, *, create: bool = True) -> Store:
+    """The store behind a path, sqlite:///..., postgresql://..., "memory:", or SIDESTEP_STORAGE.
+
+    `create=False` refuses a file that is not there instead of making it.
+    """
+    if storage is None:
+        storage = os.environ.get("SIDESTEP_STORAGE") or None
+    if isinstance(storage, Store):
+        return storage
+    if storage == "memory:":
+        from sidestep.studies.storage.memory import MemoryStore  # noqa: PLC0415
+
+        return MemoryStore()
+    if not storage:
+        raise InputError(
+            "storage must be a path, sqlite:///..., postgresql://... or memory:"
+            f" (or set SIDESTEP_STORAGE), got {storage!r}"
+        )
+    from sidestep.studies.storage.sql import SqlStore  # noqa: PLC0415  # a database is loaded when it is used
+
+    return SqlStore.open(storage, create=create)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that a file, a page or a terminal would stumble over."""
+    if not isinstance(name, str) or not NAME.fullmatch(name) or not name.isprintable():
+        raise InputError(
+            "a study's name must have 1 to 100 characters without slashes, line breaks or"
+            f" spaces at its ends, got {name!r}"
+        )
+
+
+def check_digest(digest: str, body: str) -> None:
+    """Refuse a text that is not what its digest says."""
+    if digest != digest_of(body):
+        raise InputError(f"a blob must be named by its SHA-256, {digest_of(body)}, got {digest!r}")
+
+
+def first_entry(name: str, config: Body, body: Body, actor: str, key: str | None) -> Entry:
+    """What event 1 says: the caller's body, and what the whole study rests on."""
+    check_name(name)
+    return Entry("created", {**body, "name": name, "config": config}, actor, key=key)
+
+
+class Writer(Protocol):
+    """How what `act` appends gets saved: what it returned, once that is durable.
+
+    `after` sees it then too, in the thread that saved it and before anything else of this study is.
+    """
+
+    def __call__(
+        self,
+        store: Store,
+        name: str,
+        act: Callable[[Log], T],
+        after: Callable[[T], None] | None = None,
+    ) -> T:
+        """What `act` returned."""
+        ...
+
+
+def write(
+    store: Store,
+    name: str,
+    act: Callable[[Log], T],
+    after: Callable[[T], None] | None = None,
+    *,
+    patience: float = 60.0,
+) -> T:
+    """What `act` returns, once it is saved; tried again where the database went away in the middle.
+
+    Whether the lost attempt was saved is not known, so `act` must begin by looking for its key.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            with store.writing(name) as log:
+                done = act(log)
+        except StorageLost:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.05, 0.2))  # noqa: S311  # so that not all come back at once
+        else:
+            if after is not None:
+                after(done)
+            return done
+
+
+def page_of(heads: Heads, status: str | None, after: Head | None, limit: int | None) -> Heads:
+    """One page of heads: by status, latest change first, then by name."""
+    chosen = [head for head in heads if status in (None, head.status)]
+    chosen.sort(key=_place)
+    if after is not None:
+        chosen = [head for head in chosen if _place(head) > _place(after)]
+    return chosen[:limit]
+
+
+def _place(head: Head) -> tuple[str, float, str]:
+    return head.status, -head.updated.timestamp(), head.name
+
+
+def study_exists(name: str) -> StudyExists:
+    """The study is there already."""
+    return StudyExists(f"there is a study {name!r} already")
+
+
+def study_not_found(name: str, names: Names) -> StudyNotFound:
+    """There is no such study; names the nearest, or says that there is none at all."""
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "" if names else "; the storage is empty"
+    return StudyNotFound(f"there is no study {name!r}{hint}")
+
+
+def key_reused(key: str | None) -> KeyReused:
+    """The key was used before."""
+    return KeyReused(f"the key {key!r} belongs to an earlier entry of this study")
+
+
+def already_settled(ticket: int | None, outcome: str | None) -> AlreadyAnswered:
+    """The ticket has its answer, or was withdrawn."""
+    what = f" for {outcome!r}" if outcome else ""
+    return AlreadyAnswered(f"ticket {ticket} was already answered or withdrawn{what}")
