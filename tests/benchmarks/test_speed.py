@@ -69,6 +69,7 @@ def test_who_looks_at_no_vector_has_no_limit_but_the_drawing_of_arms():
     assert LIMITS.rate(World(FRESH, 100, 6), 0) == 1e8 / 600
 
 
+@pytest.mark.full
 def test_limits_are_measured_for_every_cache_and_for_memory():
     found = limits.measured(Effort(turns=1, seconds=1e-3))
     assert list(found.bandwidth) == [*found.bytes_of, "DRAM"]

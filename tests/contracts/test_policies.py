@@ -125,6 +125,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("player", PLAYERS, indirect=True)
 def test_every_policy_keeps_the_contract(player, check):
@@ -196,6 +197,7 @@ def test_a_knob_of_the_monitor_changes_something_where_an_arm_locks_in(name, kno
     assert goes_another_way(name, knob, failure(1.0), **plain)
 
 
+@pytest.mark.full
 @those(lambda name, knob: (name, knob) in UNTOLD)
 def test_the_level_of_the_rank_changes_something_where_the_rank_is_not_told(name, knob):
     world = synthetic(4, 3, 2, 8, noise_scale=0.3, seed=1)

@@ -240,6 +240,7 @@ def certified_failures(rng, runs, sizes, R, *, delta, noise="gaussian", gamma=TH
     return failures
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("gamma", [THIRD, 1 / 25])
 @pytest.mark.parametrize(
     ("R", "noise"), [(0.001, "gaussian"), (0.1, "gaussian"), (1.0, "gaussian"), (1.0, "rademacher")]
@@ -471,6 +472,7 @@ def ended(policy, world, limit=20_000, seed=0):
     raise AssertionError(f"CORE-SET did not end within {limit} rounds")
 
 
+@pytest.mark.full
 def test_the_phase_is_a_round_robin_over_the_basis_and_all_vectors_and_counts_d_l_n():
     world = game(instance(np.random.default_rng(17)), UnitBall(6), R=0.02)
     policy = ProtectedLinUCB(world.problem)

@@ -222,6 +222,7 @@ def test_a_short_arm_is_worth_in_proportion_once_the_length_is_repaired():
 # Against the exact optimum
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", [0.001, 0.1, 1.0])
 def test_the_ellipsoid_value_is_tight_at_the_optimum_of_the_ball(noise):
     loose = 0

@@ -213,6 +213,7 @@ def test_a_coin_off_the_menu_is_an_error_and_not_a_clip(refusal):
     assert "[0, 1]" in refusal(coins_off_the_menu().observe, off_menu, rng)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_run_that_tosses_a_coin_off_the_menu_is_an_error_and_not_a_clip(refusal, compiled):
     instance = coins_off_the_menu()
@@ -274,6 +275,7 @@ def test_on_arms_that_change_regret_is_against_the_best_arm_of_that_round():
     np.testing.assert_allclose(played.regret[~alone], expected, atol=1e-14)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", PLAYERS)
 def test_no_policy_beats_the_genie_but_off_the_menu(name, source):

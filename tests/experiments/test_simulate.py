@@ -63,6 +63,7 @@ class Recorder:
 # Chance
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_same_seed_gives_the_same_trace_to_the_last_bit(name, source):
@@ -101,6 +102,7 @@ def test_two_policies_meet_the_same_arms(source):
         assert all((one == other).all() for other in others)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", ["fresh", "changing"])
 def test_the_compiled_loop_meets_the_arms_that_the_steps_meet(source):
     instance = world(source)
@@ -111,6 +113,7 @@ def test_the_compiled_loop_meets_the_arms_that_the_steps_meet(source):
         assert (menu[arm] == action).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("noise", ["gaussian", "rademacher", "uniform"])
 def test_two_policies_meet_the_same_noise_whatever_they_measure(source, noise):
@@ -160,6 +163,7 @@ def test_every_k_keeps_each_kth_round_and_the_last(compiled, horizon, every):
     assert (thin.counts == full.counts).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("source", SOURCES)
 def test_cumulative_regret_is_the_sum_and_counts_count(source, compiled):
@@ -271,6 +275,7 @@ def test_a_run_leaves_other_threads_their_turn():
     assert KERNELS[loop.run_on_ball].nogil
 
 
+@pytest.mark.full
 def test_menus_of_unequal_sizes_are_played_within_their_sizes():
     menus = [ARMS[:1], ARMS[1:], -ARMS[:3], np.vstack([ARMS, -ARMS])]
     instance = synthetic(3, 2, 1, Menus(menus), noise_scale=0.1)
@@ -331,6 +336,7 @@ def test_ten_runs_unless_told_otherwise():
     assert len(ss.simulate_many(ss.Uniform(world().problem), world(), 5)) == 10
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", ["fresh", "ball"])
 def test_threads_give_the_same_traces(source):
     instance = world(source)

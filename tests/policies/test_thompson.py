@@ -90,6 +90,7 @@ def test_with_a_memory_the_compiled_run_is_still_the_steps(policy):
     assert (fast.arm == slow.arm).all()
 
 
+@pytest.mark.full
 def test_a_decision_shows_the_evidence_on_a_rank_that_is_not_told():
     instance = synthetic(4, 3, 2, 20, noise_scale=0.01, seed=1)
     player = ss.DirectedThompson(told(instance, subspace_dim=None, resolution=0.2))

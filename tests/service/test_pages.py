@@ -202,6 +202,7 @@ def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(ru
     assert running.store.head("bp").seq == 14
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", ["entries/1/correct", "entries/99/withdraw", "entries/3/forget"])
 def test_what_cannot_be_changed_is_said_so(clinic_page, path):
     assert clinic_page.get(f"/studies/bp/{path}").status_code == 404

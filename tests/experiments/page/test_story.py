@@ -54,6 +54,7 @@ def final(summary, world, entry):
     return brief(float(found))
 
 
+@pytest.mark.full
 def test_the_finding_is_five_sentences_with_the_numbers_of_the_runs(summary):
     scope, stand, first, why, bound = story.sentences(summary, [])
     assert scope.startswith("3 players met 4 worlds in 48 runs")
