@@ -1,4 +1,4 @@
-"""The pages say what is there: links, names, tests and knobs exist, and the quick start runs."""
+"""The pages say what is there: links, names, tests and knobs exist."""
 
 import ast
 import dataclasses
@@ -39,13 +39,6 @@ def page(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
-    """The first block of the README in that language."""
-    found = re.search(rf"^```{language}\n(.*?)^```", page("README.md"), re.MULTILINE | re.DOTALL)
-    assert found, f"README.md has no ```{language} block"
-    return found[1]
-
-
 def titled(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -66,13 +59,6 @@ def rows_of(text: str) -> list[list[str]]:
     lines = [line for line in text.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     return [row for row in cells if set("".join(row)) - set("-")]
-
-
-def test_the_quick_start_prints_what_the_readme_shows(capsys):
-    exec(compile(block("python"), "README.md", "exec"), {"__name__": "__main__"})
-    printed, shown = capsys.readouterr().out, block("text")
-    masked = [re.sub(r"-?\d+\.?\d*", "#", text).split() for text in (printed, shown)]
-    assert masked[0] == masked[1]  # the last digits may differ from machine to machine
 
 
 @pytest.mark.parametrize("path", PAGES, ids=titled)

@@ -6,7 +6,7 @@ The names below are the front door. They are loaded on first use, so `import sid
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from sidestep import environments, errors, policies, testing

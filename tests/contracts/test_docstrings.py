@@ -5,6 +5,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,3 +85,17 @@ def test_the_example_of_a_public_name_does_what_it_shows(name):
     said: list[str] = []
     result = doctest.DocTestRunner(verbose=False).run(found, out=said.append)
     assert result.failed == 0, "".join(said)
+
+
+def test_every_public_name_stands_on_a_page_of_the_reference():
+    pages = (Path(__file__).parents[2] / "docs" / "reference").glob("*.md")
+    said = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    shown = {
+        name.rpartition(".")[2] for name in re.findall(r"auto(?:class|function):: (\S+)", said)
+    }
+    called = {
+        name.rpartition(".")[2]
+        for name, thing in public()
+        if inspect.isclass(thing) or inspect.isfunction(thing)
+    }
+    assert called <= shown

@@ -26,7 +26,7 @@ from sidestep.core.coreset import (
     stopping_size,
     whole_error,
 )
-from sidestep.core.estimator import PER_VECTOR, absorb, no_evidence
+from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.problem import Problem
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import FreshArms, Menus
@@ -650,7 +650,7 @@ def test_a_direction_that_only_some_vectors_were_measured_along_is_not_settled(k
     end_core_set(law, evidence, core_set)
     assert core_set[0] == 1  # all three directions of both
     other = sampled(np.eye(3)[[0, 1, 0]], protected, 0, rng)
-    for part, shorter in zip(evidence[:PER_VECTOR], other[:PER_VECTOR], strict=True):
+    for part, shorter in zip(evidence[:-2], other[:-2], strict=True):
         part[1] = shorter[1]  # theta_1 has not been measured along e_3, where it is long
     core_set = np.zeros(3, np.int64)
     end_core_set(law, evidence, core_set)

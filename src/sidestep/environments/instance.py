@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.aims import fined, value_within
@@ -73,6 +74,21 @@ class Instance:
     theta_perp: FloatArray = field(init=False, repr=False)
     problem: Problem = field(init=False, repr=False)
     truth: Truth = field(init=False, repr=False)
+
+    if TYPE_CHECKING:  # lists are as good as arrays
+
+        def __init__(
+            self,
+            theta: ArrayLike,
+            actions: ActionSource,
+            noise_scale: float | Sequence[float] = 0.1,
+            norm_bound: float = 1.0,
+            subspace_dim: int | None = None,
+            noise: str = "gaussian",
+            tolerance: Tolerance = None,
+            penalty: float | Sequence[float] | None = None,
+            intercept: Sequence[float] | FloatArray | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         theta = np.array(self.theta, dtype=float, ndmin=2)

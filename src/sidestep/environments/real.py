@@ -44,6 +44,7 @@ def diabetes(
 
     noise_scale   R
     threshold     singular values below this share of the first do not count
+    penalty       of a unit beyond the tolerance, as in Instance
 
     >>> import sidestep as ss
     >>> ss.environments.diabetes().problem.subspace_dim

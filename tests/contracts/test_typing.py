@@ -1,0 +1,54 @@
+"""What a type checker sees: the README's code is accepted, a name that is not there is not."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.full
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WRONG = """import sidestep as ss
+
+ss.nonsense
+ss.Problem(dim="six", n_protected=4)
+reveal_type(ss.Study.create)
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory) -> dict[str, list[str]]:
+    """What mypy --strict says of the README's blocks, one file each, and of code that is wrong."""
+    folder = tmp_path_factory.mktemp("typed")
+    blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    files = {f"readme_{k}.py": text for k, text in enumerate(blocks)} | {"wrong.py": WRONG}
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", ROOT / ".mypy_cache" / "outside", *files],
+        cwd=folder, env=os.environ | {"MYPYPATH": str(ROOT / "src")},
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    found: dict[str, list[str]] = {name: [] for name in files}
+    for line in done.stdout.splitlines():
+        if line.split(":")[0] in found:
+            found[line.split(":")[0]].append(line)
+    return found
+
+
+def test_the_code_of_the_readme_is_accepted(said):
+    assert [line for name, lines in said.items() if name != "wrong.py" for line in lines] == []
+
+
+def test_a_name_that_is_not_there_is_an_error(said):
+    assert any('no attribute "nonsense"' in line for line in said["wrong.py"])
+
+
+def test_a_parameter_of_the_wrong_type_is_an_error_and_no_name_is_any(said):
+    assert any('Argument "dim"' in line for line in said["wrong.py"])
+    assert any("def (name: " in line for line in said["wrong.py"])
