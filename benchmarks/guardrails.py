@@ -86,8 +86,8 @@ def is_linear(trace: ss.experiments.record.Trace, uniform: float) -> bool:
 def chance_cost(world: Instance) -> float:
     """What a round costs a player of chance."""
     if isinstance(world.actions, ss.Arms):
-        values = [world.regret(ss.Query(arm, 0), world.actions) for arm in world.actions.vectors]
-        return float(np.mean(values))
+        worths = [world.reward(arm) for arm in world.actions.vectors]
+        return float(np.max(worths) - np.mean(worths))
     trace = ss.simulate(ss.Uniform(world.problem), world, 30, compiled=False)
     return float(trace.regret.mean())
 
