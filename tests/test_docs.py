@@ -68,6 +68,7 @@ def test_every_relative_link_leads_to_a_file(path):
             assert (path.parent / target.split("#")[0]).exists(), target
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", PAGES, ids=titled)
 def test_every_test_that_a_page_cites_exists(path):
     for file, claim in CITED.findall(path.read_text(encoding="utf-8")):

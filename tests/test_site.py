@@ -78,6 +78,7 @@ def run_command(line: str, capsys: pytest.CaptureFixture[str]) -> None:
         Path(target).write_text(said, encoding="utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::sidestep.errors.UnreachedDirectionsWarning")
 @pytest.mark.parametrize("path", RUN)
 def test_every_block_of_python_and_every_command_of_a_page_runs(path, folder, capsys):
@@ -94,6 +95,7 @@ def test_every_block_of_python_and_every_command_of_a_page_runs(path, folder, ca
     sys.modules.pop("mine", None)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", TYPED, ids=titled)
 def test_every_command_that_is_only_shown_has_the_options_it_is_shown_with(path):
     for _, text in (block for block in blocks_of(path) if block.language == "sh"):

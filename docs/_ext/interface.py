@@ -1,6 +1,7 @@
 """`{interface}`: what docs/openapi.json says, a section for every request."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ class Interface(SphinxDirective):
         """The sections."""
         self.env.note_dependency(str(DESCRIPTION))
         described = json.loads(DESCRIPTION.read_text(encoding="utf-8"))
+        self.bodies = set(described["components"]["schemas"])
         requests = [
             self._request(f"{method.upper()} {path}", operation)
             for path, methods in described["paths"].items()
@@ -83,8 +85,17 @@ class Interface(SphinxDirective):
             for one in operation.get("parameters", [])
         ]
         parts += [table(rows)] if rows else []
-        parts.append(nodes.paragraph("", self._exchange(operation)))
+        parts.append(nodes.paragraph("", "", *self._linked(self._exchange(operation))))
         return self._section(title, parts)
+
+    def _linked(self, text: str) -> list[nodes.Node]:
+        """Text in which the name of a body leads to it."""
+        return [
+            nodes.reference("", word, refid=nodes.make_id(word), internal=True)
+            if word in self.bodies
+            else nodes.Text(word)
+            for word in re.split(r"(\w+)", text)
+        ]
 
     def _exchange(self, operation: Described) -> str:
         sent = [

@@ -69,6 +69,7 @@ def test_who_looks_at_no_vector_has_no_limit_but_the_drawing_of_arms():
     assert LIMITS.rate(World(FRESH, 100, 6), 0) == 1e8 / 600
 
 
+@pytest.mark.full
 def test_limits_are_measured_for_every_cache_and_for_memory():
     found = limits.measured(Effort(turns=1, seconds=1e-3))
     assert list(found.bandwidth) == [*found.bytes_of, "DRAM"]
@@ -127,7 +128,7 @@ def test_every_peer_is_pinned_in_the_file_that_installs_them():
     assert pinned - {"optuna"} == {peer.package for peer in peers.PEERS}  # reliability's peer
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [PAPER_GIVEN, WARFARIN], ids=lambda world: world.kind)
 def test_rivals_decide_as_ours_does_before_they_are_timed(world, monkeypatch):
     monkeypatch.setattr(peers, "installed", lambda package: None)
@@ -152,7 +153,7 @@ def test_a_rival_that_decides_otherwise_is_not_compared(monkeypatch):
     assert re.fullmatch(r"decides otherwise in round \d+", rows[-1]["reason"])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_every_policy_has_a_rate_a_share_and_a_latency():
     rows = grid.decisions(SMALL, list(POLICIES), GLANCE, lambda: LIMITS)
     assert [row["policy"] for row in rows] == list(POLICIES)

@@ -78,6 +78,7 @@ def opened() -> tuple[list[str], set[str]]:
     return names, {module.split(".")[0] for module in modules}
 
 
+@pytest.mark.full
 def test_a_star_import_brings_exactly_the_front_door(opened):
     assert opened[0] == sorted(ss.__all__)
 

@@ -125,6 +125,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("player", PLAYERS, indirect=True)
 def test_every_policy_keeps_the_contract(player, check):
@@ -143,7 +144,8 @@ def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, w
     assert (fast.phase == "play").sum() >= 40
     assert (fast.index == slow.index).all()
     assert (fast.arm == slow.arm).all()
-    np.testing.assert_allclose(fast.action, slow.action, rtol=0, atol=1e-9)
+    # a flat maximum on the ball fixes its place to the root of rounding only
+    np.testing.assert_allclose(fast.action, slow.action, rtol=0, atol=1e-7)
     np.testing.assert_allclose(fast.value, slow.value, rtol=1e-9, atol=1e-9)
 
 
@@ -195,6 +197,7 @@ def test_a_knob_of_the_monitor_changes_something_where_an_arm_locks_in(name, kno
     assert goes_another_way(name, knob, failure(1.0), **plain)
 
 
+@pytest.mark.full
 @those(lambda name, knob: (name, knob) in UNTOLD)
 def test_the_level_of_the_rank_changes_something_where_the_rank_is_not_told(name, knob):
     world = synthetic(4, 3, 2, 8, noise_scale=0.3, seed=1)

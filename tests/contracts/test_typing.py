@@ -30,7 +30,7 @@ def said(tmp_path_factory) -> dict[str, list[str]]:
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\n")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", folder / "cache", *files],
+        [sys.executable, "-m", "mypy", "--cache-dir", ROOT / ".mypy_cache" / "outside", *files],
         cwd=folder, env=os.environ | {"MYPYPATH": str(ROOT / "src")},
         capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip

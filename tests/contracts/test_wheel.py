@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from email import message_from_string
@@ -103,6 +104,41 @@ def test_the_wheel_carries_its_version_its_types_its_licence_and_every_module(wh
     assert any(name.endswith("/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
     assert wheel.name.split("-")[1] == ss.__version__
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="what is tracked is known in a checkout")
+def test_the_sdist_has_what_tests_and_site_are_made_of(tmp_path):
+    build = ("-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, ROOT)
+    run(sys.executable, *build, cwd=tmp_path)
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = run("git", "ls-files", cwd=ROOT).split("\n")
+    wanted = {
+        name for name in tracked if name.startswith(("src/", "tests/", "docs/", "benchmarks/"))
+    }
+    wanted |= {
+        "Makefile",
+        "constraints.txt",
+        "README.md",
+        "CONTRIBUTING.md",
+        "VISION.md",
+        "SECURITY.md",
+    }
+    assert wanted <= names
+    assert not any(name.startswith("docs/_build") for name in names)
+
+
+def test_the_metadata_says_where_it_runs_and_invents_no_address(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        said = message_from_string(archive.read(metadata).decode())
+    assert said["Requires-Python"] == ">=3.11"
+    versions = {f"Programming Language :: Python :: 3.{minor}" for minor in (11, 12, 13)}
+    assert versions <= set(said.get_all("Classifier"))
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for address in said.get_all("Project-URL"):
+        assert address.partition(", ")[2] in cited
 
 
 def test_the_wheel_declares_everything_that_it_imports(wheel):

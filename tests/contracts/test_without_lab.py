@@ -32,6 +32,7 @@ def bare(code, *arguments):
     )
 
 
+@pytest.mark.full
 def test_simulate_plays_interpreted_and_says_once_how_to_get_the_compiled_loop():
     done = bare(
         WORLD
@@ -46,6 +47,7 @@ print(len(ss.simulate_many(policy, world, 2, runs=2)))
     assert NOTICE in done.stderr
 
 
+@pytest.mark.full
 def test_a_policy_of_somebody_else_is_played_without_a_word():
     done = bare(
         WORLD
@@ -60,6 +62,7 @@ ss.simulate(Mine(), world, 3)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.full
 def test_it_warns_before_more_rounds_than_anyone_should_play_interpreted():
     done = bare(
         WORLD
@@ -78,6 +81,7 @@ for play in (lambda: ss.simulate(policy, world, 100_001),
     assert "sidestep[lab]" in one
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("call", "what", "package"),
     [
@@ -100,6 +104,7 @@ except ss.errors.MissingExtra as error: print(error)
     assert done.stdout == f"{sentence}\n"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", ["reproduce", "run", "report"])
 def test_commands_of_the_lab_name_it_and_exit_with_2(tmp_path, command):
     spec = tmp_path / "mine.toml"
@@ -112,6 +117,7 @@ def test_commands_of_the_lab_name_it_and_exit_with_2(tmp_path, command):
     assert 'pip install "sidestep[lab]"' in line
 
 
+@pytest.mark.full
 def test_ask_tell_and_recommend_import_nothing_of_the_lab():
     done = bare(
         WORLD

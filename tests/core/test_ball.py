@@ -108,6 +108,7 @@ def sphere(d):
     return np.stack([flat * np.cos(angle), flat * np.sin(angle), height], axis=-1).reshape(-1, 3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", NOISES)
 def test_every_climb_is_feasible_and_none_loses(noise):
     rng = np.random.default_rng(1)
@@ -203,6 +204,7 @@ def test_the_hard_case_of_the_trust_region_is_solved():
     assert bound == pytest.approx(value, rel=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("d", "s"), [(2, 1), (3, 1), (3, 2)])
 def test_no_point_of_a_fine_grid_is_better(d, s, noise):
@@ -240,10 +242,11 @@ def test_the_joint_search_over_action_and_vectors_finds_the_same_optimum(noise):
         assert value * (1 - 2e-3) <= joint <= value * (1 + 1e-9)
 
 
+@pytest.mark.full
 def test_the_bound_is_above_every_value_and_mostly_tight():
     rng = np.random.default_rng(7)
     gaps = []
-    for k in range(300):
+    for k in range(100):
         d = int(rng.integers(2, 11))
         s = int(rng.integers(1, min(d, 5)))
         state = sampled(rng, d, s, NOISES[k % 3])
@@ -288,6 +291,7 @@ def test_the_slopes_of_the_dual_match_finite_differences():
         assert slope(point)[1][j, : j + 1] == pytest.approx(bend[: j + 1], rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_ellipsoid_points_at_the_action_attain_its_value(noise):
     rng = np.random.default_rng(10)

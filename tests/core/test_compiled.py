@@ -24,10 +24,10 @@ CALL = (
 )
 
 
-def call(**changes):
+def call(code=CALL, **changes):
     clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     return subprocess.run(
-        [sys.executable, "-c", CALL],
+        [sys.executable, "-c", code],
         env=clean | changes,
         capture_output=True,
         text=True,
@@ -96,6 +96,17 @@ def test_a_numba_without_the_private_option_compiles_all_the_same(monkeypatch):
     monkeypatch.setattr(compiled, "knows_refcounts", lambda: False)
     plain = compiled.compile_alone(_sum_of_squares, kernel_options(refcounts=False))
     assert plain(np.arange(4.0)) == 14.0
+
+
+@pytest.mark.full
+def test_a_numba_that_builds_libraries_otherwise_compiles_all_the_same(tmp_path):
+    """`apply` calls `apply_into`, which is then compiled by itself."""
+    code = (
+        "import numpy; from sidestep.core import compiled; from sidestep.core.geometry import apply\n"
+        "compiled.knows_parts = lambda: False\n"
+        "print(compiled.compiled(apply)(numpy.eye(2), numpy.ones(2)).sum())"
+    )
+    assert call(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout == "2.0\n"
 
 
 def _sum_of_squares(values):

@@ -26,7 +26,7 @@ from sidestep.core.coreset import (
     stopping_size,
     whole_error,
 )
-from sidestep.core.estimator import PER_VECTOR, absorb, no_evidence
+from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.problem import Problem
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import FreshArms, Menus
@@ -240,6 +240,7 @@ def certified_failures(rng, runs, sizes, R, *, delta, noise="gaussian", gamma=TH
     return failures
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("gamma", [THIRD, 1 / 25])
 @pytest.mark.parametrize(
     ("R", "noise"), [(0.001, "gaussian"), (0.1, "gaussian"), (1.0, "gaussian"), (1.0, "rademacher")]
@@ -471,6 +472,7 @@ def ended(policy, world, limit=20_000, seed=0):
     raise AssertionError(f"CORE-SET did not end within {limit} rounds")
 
 
+@pytest.mark.full
 def test_the_phase_is_a_round_robin_over_the_basis_and_all_vectors_and_counts_d_l_n():
     world = game(instance(np.random.default_rng(17)), UnitBall(6), R=0.02)
     policy = ProtectedLinUCB(world.problem)
@@ -650,7 +652,7 @@ def test_a_direction_that_only_some_vectors_were_measured_along_is_not_settled(k
     end_core_set(law, evidence, core_set)
     assert core_set[0] == 1  # all three directions of both
     other = sampled(np.eye(3)[[0, 1, 0]], protected, 0, rng)
-    for part, shorter in zip(evidence[:PER_VECTOR], other[:PER_VECTOR], strict=True):
+    for part, shorter in zip(evidence[:-2], other[:-2], strict=True):
         part[1] = shorter[1]  # theta_1 has not been measured along e_3, where it is long
     core_set = np.zeros(3, np.int64)
     end_core_set(law, evidence, core_set)

@@ -139,6 +139,7 @@ def test_forms_follow_in_more_dimensions_than_a_pass_takes(metric, d):
     assert forms.unit_width[0] == pytest.approx(unit_width(metric, rows, square), abs=1e-10)
 
 
+@pytest.mark.full
 @METRICS
 @pytest.mark.parametrize("count", [7, 301, CHUNK + 1])
 @pytest.mark.parametrize("rho", [1.0, 0.1, 1e-3, 6e-6])  # the last is R^2 d / M^2 at R = 0.001
@@ -163,6 +164,7 @@ def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(me
         assert np.allclose(forms.unit_width[index], expected, rtol=1e-12, atol=0.0)
 
 
+@pytest.mark.full
 @METRICS
 def test_duplicates_of_an_arm_have_identical_forms(metric):
     rng = np.random.default_rng(4)

@@ -72,6 +72,7 @@ def test_the_best_measurement_weighs_costs():
     assert best.tolist() == [0.5, 0.2]
 
 
+@pytest.mark.full
 def test_a_mixture_is_as_good_as_every_mixture_of_a_fine_grid():
     rng = np.random.default_rng(3)
     for _ in range(50):

@@ -140,6 +140,7 @@ def learned(noise, count, seed, dim=4):
     return noise_levels(Prior(rho, np.full(n, np.nan), 1 / dim, 1.0), evidence)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scale", [1e-3, 0.1, 2.0])
 def test_the_noise_of_every_vector_is_learned_from_its_residuals(scale, oracle):
     noise = scale * np.array([1.0, 3.0])

@@ -71,6 +71,7 @@ def test_the_smallest_rank_that_is_not_contradicted_is_the_true_one(rank, noise,
     assert oracle.at_least(hits, 30, 0.95)
 
 
+@pytest.mark.full
 def test_a_weak_direction_is_taken_for_real_once_it_stands_out():
     """The paper's remark: theta_1 = (1, 0, 0), theta_2 = (1, Delta, 0), R = 0.1."""
     needed = {1.0: (0, 5), 0.3: (5, 30), 0.1: (30, 300), 0.03: (100, 3000), 0.01: (300, 30_000)}

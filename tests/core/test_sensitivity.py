@@ -345,6 +345,7 @@ def rigorous(sets, arms):
     return np.minimum(total, cut)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("s", [1, 2, 3])
 def test_the_bound_adds_the_remainder_of_second_order(s):
     for noise, rounds in [(0.001, 60), (0.001, 1000), (0.03, 300), (0.1, 60), (1.0, 5)]:
@@ -368,6 +369,7 @@ def test_no_point_of_the_sets_exceeds_the_bound(s, noise, rounds):
             assert optimum(game.sets, action, rng, steps=25) <= bound + 1e-9
 
 
+@pytest.mark.full
 def test_these_worlds_put_both_parts_of_the_bound_to_the_test():
     inner = outer = 0
     for s in (1, 2, 3):
@@ -381,6 +383,7 @@ def test_these_worlds_put_both_parts_of_the_bound_to_the_test():
     assert outer >= 20
 
 
+@pytest.mark.full
 def test_the_first_order_value_alone_would_be_no_bound():
     rng = np.random.default_rng(10)
     above = 0

@@ -103,6 +103,7 @@ def test_forty_rows_are_solved_exactly_and_beat_greedy_with_swaps(seed: int) -> 
     assert result.eigenvalue == pytest.approx(eigenvalues(table, result.rows[None])[0])
 
 
+@pytest.mark.full
 def test_order_of_the_rows_does_not_change_the_optimum() -> None:
     rng = np.random.default_rng(5)
     table = rng.normal(size=(40, 10))

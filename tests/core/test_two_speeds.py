@@ -30,6 +30,7 @@ def grown(absorb, forget, discount=1.0, rounds=2 * REFACTOR + 10):
     return evidence
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("discount", "rounds"), [(1.0, 2 * REFACTOR + 10), (0.95, 20)])
 def test_evidence_is_the_same_interpreted_and_compiled(discount, rounds):
     slow = grown(absorb_with, fade, discount, rounds)
@@ -39,6 +40,7 @@ def test_evidence_is_the_same_interpreted_and_compiled(discount, rounds):
     np.testing.assert_allclose(fast.logdet, slow.logdet, rtol=1e-14)
 
 
+@pytest.mark.full
 def test_confidence_sets_are_the_same_interpreted_and_compiled():
     evidence = grown(absorb_with, fade, rounds=20)
     confidence = Confidence(np.array([0.1, 1e-6]), np.ones(2), 1.0, 1.0, 0.001, LOGDET)

@@ -213,6 +213,7 @@ def test_a_coin_off_the_menu_is_an_error_and_not_a_clip(refusal):
     assert "[0, 1]" in refusal(coins_off_the_menu().observe, off_menu, rng)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_run_that_tosses_a_coin_off_the_menu_is_an_error_and_not_a_clip(refusal, compiled):
     instance = coins_off_the_menu()
@@ -274,6 +275,7 @@ def test_on_arms_that_change_regret_is_against_the_best_arm_of_that_round():
     np.testing.assert_allclose(played.regret[~alone], expected, atol=1e-14)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", PLAYERS)
 def test_no_policy_beats_the_genie_but_off_the_menu(name, source):
@@ -387,7 +389,7 @@ def test_an_intercept_that_is_none_is_refused(refusal):
 
 
 def test_within_tolerances_the_compiled_run_has_the_regret_of_the_steps():
-    instance = world(tolerance=0.1, penalty=3.0, intercept=[1.0, 2.0, 3.0])
+    instance = world(tolerance=0.1, penalty=3.0)
     policy = ss.Uniform(instance.problem)
     fast, slow = (ss.simulate(policy, instance, 50, seed=1, compiled=how) for how in (True, False))
     np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-12)

@@ -7,6 +7,7 @@ from sidestep.environments import diabetes
 from sidestep.errors import InputError
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("threshold", "rank"), [(0.1, 4), (0.25, 3), (0.05, 5)])
 def test_the_told_rank_is_the_true_rank(threshold, rank):
     instance = diabetes(threshold=threshold)

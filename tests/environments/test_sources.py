@@ -59,6 +59,7 @@ def test_menus_come_with_their_weights(oracle, weights):
         assert second == 5_000
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_run_meets_menus_with_their_weights(oracle, compiled):
     instance = Instance(np.eye(2), Menus([A, B], [0.2, 0.8]))

@@ -99,6 +99,7 @@ def test_worlds_say_in_a_line_what_they_are_and_which_knobs_they_have():
     assert json.loads(json.dumps(knobs["synthetic"]))["dim"] == 6
 
 
+@pytest.mark.full
 def test_the_worlds_load_without_the_extras():
     code = (
         "import sys, sidestep.environments\n"

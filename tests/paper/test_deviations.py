@@ -58,7 +58,7 @@ def threshold(problem, delta):
 def value_at(action, state, problem, surrogate):
     """The optimistic value of one arm under a surrogate."""
     policy = ss.ProtectedLinUCB(problem, surrogate=surrogate)
-    return policy.ask(state, ss.Arms(action), rng()).value
+    return policy.ask(state, ss.Arms(action[None]), rng()).value
 
 
 def sets_of(state, policy):
@@ -126,6 +126,7 @@ def test_a2_printed_sign_doubles_what_the_proof_needs_to_vanish():
     assert free >= 40
 
 
+@pytest.mark.full
 def test_a3_only_along_the_inverse_is_the_surrogate_tight_at_the_optimum():
     short = {"printed": [], "corrected": []}
     for seed in range(6):
@@ -267,6 +268,7 @@ def test_a10_the_clock_counts_rounds_and_the_test_counts_finished_sweeps():
     assert late == ahead
 
 
+@pytest.mark.full
 def test_a11_a_rank_above_the_truth_ends_in_an_error_and_not_never():
     theta = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.5, 0.0, 0.0]]
     instance = Instance(theta, ss.UnitBall(3), noise_scale=0.001, subspace_dim=2)

@@ -296,6 +296,7 @@ def test_knobs_are_frozen_equal_by_value_hashable_and_printed(name):
 # On the ball
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_measures_the_target_on_the_ball(name):
     world = synthetic(4, 3, 2, ss.UnitBall(4), noise_scale=0.01, seed=2)
@@ -314,6 +315,7 @@ def test_on_the_ball_the_first_direction_is_a_matter_of_the_seed(name):
     assert np.linalg.norm(first) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["protected-linucb", "round-robin-linucb", "oful"])
 @pytest.mark.parametrize("noise", [0.001, 0.1, 1.0])
 def test_on_the_ball_the_certificate_is_above_the_value(name, noise):

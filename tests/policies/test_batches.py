@@ -32,6 +32,7 @@ def test_a_batch_is_asked_one_by_one_with_the_earlier_ones_pending():
         pending.append(again.query)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "policy", [ss.DirectedThompson, ss.ProtectedLinUCB, ss.EpsilonGreedy, ss.Uniform]
 )

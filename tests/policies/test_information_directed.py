@@ -32,6 +32,7 @@ def test_where_the_rank_is_not_told_it_needs_a_resolution(refusal):
     assert "resolution" in refusal(ss.InformationDirected, problem)
 
 
+@pytest.mark.full
 def test_it_measures_every_vector_of_a_plane_with_two():
     world = fresh(0)
     trace = ss.simulate(ss.InformationDirected(world.problem), world, 60, seed=0, compiled=False)

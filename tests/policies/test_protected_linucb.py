@@ -109,6 +109,7 @@ def test_as_printed_never_queries_the_target_and_the_others_do():
     assert counts["default"][0] > 0
 
 
+@pytest.mark.full
 def test_once_core_set_is_over_only_the_target_and_the_core_set_are_measured():
     instance = world()
     policy = ss.ProtectedLinUCB(instance.problem)
@@ -180,8 +181,12 @@ def test_core_set_over_arms_plays_only_arms():
     assert (trace.arm >= 0).all()
 
 
-@pytest.mark.parametrize("source", [None, FreshArms(30, 4)], ids=["ball", "fresh"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("source", "seed"),
+    [(None, 1), *((FreshArms(30, 4), seed) for seed in range(5))],
+    ids=["ball", *(f"fresh{seed}" for seed in range(5))],
+)
 def test_the_certified_core_set_keeps_a_third_of_the_best(source, seed):
     instance = world(source, noise=0.02, seed=seed)
     chosen = last_state(ss.ProtectedLinUCB(instance.problem), instance, 400).core_set
@@ -211,6 +216,7 @@ def test_reset_forgets_the_samples_and_keeps_the_core_set():
             assert np.any(learned) != reset
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("known", "value"), [("eigenvalue", 0.3), ("resolution", 0.3)], ids=["eigenvalue", "resolution"]
 )
@@ -255,6 +261,7 @@ def test_a_run_that_ends_with_its_cap_is_no_error():
 # Without a phase
 
 
+@pytest.mark.full
 def test_adaptive_and_all_have_no_core_set_phase_and_may_measure_every_vector():
     instance = world(noise=0.1)
     for word in ("adaptive", "all"):
@@ -330,6 +337,7 @@ def test_menus_that_span_together_are_no_reason_to_warn(compiled):
 # The optimistic action
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", [0.01, 0.5])
 def test_no_feasible_direction_of_the_ball_is_worth_more_than_the_certificate(noise):
     instance = world(noise=noise, sizes=(3, 2, 2), seed=2)
@@ -393,6 +401,7 @@ def rounds_with_state(policy, instance, horizon):
         before = turn.state
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("surrogate", ["corrected", "ellipsoid", "first-order"])
 def test_over_fresh_arms_regret_falls_off(surrogate):
     instance = world(FreshArms(30, 4), noise=0.01)
@@ -414,6 +423,7 @@ def test_of_noise_one_per_vector_each_set_reads_its_own():
     assert policy.rule.noise == 2.0
 
 
+@pytest.mark.full
 def test_a_lazy_core_set_takes_over_once_it_is_certified_and_spans():
     instance = synthetic(5, 4, 2, ss.UnitBall(5), noise_scale=1e-4, seed=0)
     policy = ss.ProtectedLinUCB(instance.problem, rho=1e-4, coreset="lazy")
@@ -425,6 +435,7 @@ def test_a_lazy_core_set_takes_over_once_it_is_certified_and_spans():
     assert eigenvalue(instance.theta[1:], chosen) >= best / 3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("told", "left"), [({}, 5), ({"resolution": 0.5}, 3)])
 def test_a_lazy_core_set_needs_some_knowledge_of_the_rank(told, left):
     instance = synthetic(5, 4, 2, ss.UnitBall(5), noise_scale=1e-4, seed=0)

@@ -67,6 +67,7 @@ def test_no_single_result_removes_more_than_all_of_the_doubt():
         assert shares.max() <= 1 + 1e-9
 
 
+@pytest.mark.full
 def test_the_interval_of_the_feedback_holds_nineteen_times_in_twenty(oracle):
     inside, asked = 0, 0
     for seed in range(12):

@@ -109,6 +109,7 @@ def test_where_only_the_target_was_measured_nothing_is_sure(told):
     assert not advice.settled
 
 
+@pytest.mark.full
 def test_nothing_is_settled_while_a_direction_is_undecided():
     instance = synthetic(4, 3, 1, ARMS, noise_scale=0.01, seed=3)
     policy = ss.DirectedThompson(ss.Problem(4, 3, noise_scale=0.01, resolution=0.01))

@@ -38,6 +38,7 @@ def test_round_t_explores_with_probability_t_to_the_minus_exponent(exponent):
     assert explored[:, 0].all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("L", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("source", ["arms", "ball"])
 def test_protected_vectors_take_turns_in_the_printed_order(L, source):

@@ -99,6 +99,7 @@ def fuzz(operation, served, examples):
     return max(worst)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("operation", operations(), ids=lambda each: each.label)
 def test_whatever_comes_nothing_breaks(fuzzed, operation):
     assert fuzz(operation, fuzzed, EXAMPLES) < 500

@@ -202,6 +202,7 @@ def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(ru
     assert running.store.head("bp").seq == 14
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", ["entries/1/correct", "entries/99/withdraw", "entries/3/forget"])
 def test_what_cannot_be_changed_is_said_so(clinic_page, path):
     assert clinic_page.get(f"/studies/bp/{path}").status_code == 404
@@ -366,10 +367,10 @@ def test_a_panel_and_words_and_a_box_have_their_pages(running, browser):
     clinic(running.store, "panel").ask(panel=2, actor="Ada")
     assert browser.get("/studies/panel").text.count('name="value.') == 2
     words = [Factor("salt", levels=["none", "some"]), Factor("heat", levels=[1, 2, 3])]
-    clinic(running.store, "words", factors=words, rank=1).ask(actor="Ada")
+    clinic(running.store, "words", factors=words).ask(actor="Ada")
     assert "salt" in browser.get("/studies/words").text
     box = [Factor("x", 0, 1), Factor("y", 0, 1)]
-    study = clinic(running.store, "box", factors=box, rank=1)
+    study = clinic(running.store, "box", factors=box)
     study.tell(study.ask(actor="Ada").id, 140.0, measured="systolic pressure")
     assert browser.get("/studies/box?wait=1").status_code == 200
 

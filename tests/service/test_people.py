@@ -93,6 +93,7 @@ def test_a_wrong_name_and_a_wrong_password_sound_alike(visitor):
     assert text_of(wrong) == text_of(unknown)
 
 
+@pytest.mark.full
 def test_whoever_guesses_is_made_to_wait(visitor):
     for _ in range(TRIES):
         assert log_in(visitor, OWNER, "guess guess guess").status_code == 401
@@ -119,6 +120,7 @@ def test_nobody_is_sent_elsewhere_after_logging_in(visitor, to):
     assert visitor.post("/login", data=data).headers["location"] == "/"
 
 
+@pytest.mark.full
 def test_a_password_is_hashed_and_long_enough():
     kept = hashed(PASSWORD)
     assert kept.startswith("$argon2id$")
@@ -223,6 +225,7 @@ def test_the_first_person_must_be_able_to_let_others_in(running, browser):
     assert browser.get("/people").headers["location"].startswith("/login")
 
 
+@pytest.mark.full
 def test_people_are_let_in_and_removed(own_house):
     with own_house.as_person(OWNER) as owner:
         page = owner.post("/people", name="Grace", password=PASSWORD, role=["read"])

@@ -38,6 +38,7 @@ def changes(store):
     return store.database.read(CHANGES.select().order_by(CHANGES.c.at), {})
 
 
+@pytest.mark.full
 def test_a_person_is_added_found_and_removed(accounts, grants, store):
     ada = accounts.add_person("Ada", "hashed", actor="terminal")
     grants.give(Grant(ada.id, EVERYWHERE, ADMIN), actor="terminal", by="terminal")

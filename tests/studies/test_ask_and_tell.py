@@ -290,6 +290,7 @@ def test_a_decision_against_the_recommendation_is_on_record_with_its_reason(stud
     assert event.body["action"] == setting
 
 
+@pytest.mark.full
 def test_a_study_that_was_stopped_and_resumed_asks_the_same_questions(tmp_path):
     whole = clinic(MemoryStore())
     play(whole, 20)
@@ -341,6 +342,7 @@ def test_two_openings_of_one_study_follow_each_other(tmp_path):
     assert one.best().to_json() == other.best().to_json()
 
 
+@pytest.mark.full
 def test_results_are_saved_where_arithmetic_cannot_be_imported(tmp_path):
     path = tmp_path / "clinic.db"
     ticket = clinic(path).ask()

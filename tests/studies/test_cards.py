@@ -187,6 +187,7 @@ def setting(dose):
         ),
         ({"best": {"candidate": 1, "action": setting(40)}}, "It is today's best."),
         ({"phase": "explore"}, "This regimen is not expected to be the best."),
+        ({"phase": "held"}, "Of no other regimen is it sure enough that it stays within limits"),
         ({"purpose": "confirm"}, "This is what would be recommended today."),
         ({"results": 0}, "Nothing is known yet."),
     ],
@@ -273,6 +274,13 @@ def test_an_age_is_said_as_a_person_says_it():
     ]
     for seconds, words in ages:
         assert age_text((now - timedelta(seconds=seconds)).isoformat(), now) == words
+
+
+def test_caution_is_said_where_it_is_taken():
+    study = clinic(MemoryStore(), knobs={"caution": 0.95})
+    text = " ".join(str(study.ask()).split())
+    assert "Asked with caution: within all limits with at least 95%" in text
+    assert "not a fence" not in text
 
 
 def test_a_wide_table_is_broken_not_cut():

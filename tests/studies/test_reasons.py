@@ -11,7 +11,8 @@ from sidestep.policies.recommend import recommend
 from sidestep.studies.advice import Contender, Narrowing
 from sidestep.studies.cards.best_card import best_card
 from sidestep.studies.storage.memory import MemoryStore
-from sidestep.studies.units import Factor
+from sidestep.studies.study import Study
+from sidestep.studies.units import Factor, Outcome
 
 NAMES = [TARGET.name, *(outcome.name for outcome in PROTECTED)]
 
@@ -115,7 +116,7 @@ def test_best_gives_the_loss_in_the_target_s_unit_and_says_whether_it_is_enough(
     advice = recommend(mind.policy, mind.state, mind.actions({}))
     assert best.loss == pytest.approx((45 * advice.loss.mean, 45 * advice.loss.high))
     assert best.within is advice.assured
-    assert best.enough is (best.loss.high <= 1.0)
+    assert best.enough is (best.loss.mean < 1.0)
     text = " ".join(str(best).split())
     assert "stopping now gives up" in text
     assert "19 times in 20 less than" in text
@@ -198,6 +199,51 @@ def test_more_results_are_said_to_do_what_they_would(study, results, says):
     assert "Not for sodium:" in text
     assert says in text
     assert "sidestep study ask bp --confirm sodium" in text
+
+
+@pytest.fixture(scope="module")
+def short():
+    """A study that is over soon: one factor, and little noise."""
+    study = clinic(
+        MemoryStore(),
+        factors=[Factor("dose", 0, 40, unit="mg", step=10)],
+        target=Outcome("pressure", "mmHg", goal="lower", baseline=150, range=(100, 190), matters=2),
+        protected=[Outcome("sodium", baseline=139, range=(125, 150), tolerance=9, noise=0.5)],
+    )
+    ticket = study.ask()
+    study.tell(ticket.id, 148 if ticket.measure == "pressure" else 139, given={"dose": 20})
+    return study
+
+
+def test_rounds_left_are_said_where_asked_for_and_kept_until_a_result_comes(short):
+    assert short.best().rounds_left is None
+    low, high = short.best(rounds=True).rounds_left
+    assert 0 <= low <= high <= 200
+    assert short.best().rounds_left == (low, high)
+    again = Study.create("other", MemoryStore(), factors=short.plan.factors, target=TARGET)
+    assert again.best(rounds=True).rounds_left is None  # there are no results yet
+    short.tell(short.ask().id, 139.0, measured="sodium")
+    assert short.best().rounds_left is None
+
+
+@pytest.mark.parametrize(
+    ("left", "says"),
+    [
+        ((2, 10), "matters: roughly 2 to 10 more visits."),
+        ((9, 200), "matters: roughly 9 to more than 200 more visits."),
+        ((200, 200), "matters: more than 200 more visits."),
+        ((4, 4), "matters: roughly 4 more visits."),
+    ],
+)
+def test_rounds_left_are_said_in_a_sentence(study, left, says):
+    assert says in apart(study, rounds_left=left, enough=False)
+
+
+def test_rounds_left_need_to_know_what_matters():
+    study = clinic(MemoryStore(), target=replace(TARGET, matters=None))
+    play(study, 1)
+    with pytest.raises(InputError, match="needs what matters of systolic pressure, got none"):
+        study.best(rounds=True)
 
 
 @pytest.mark.parametrize("cap", [0.5, 5.0])

@@ -1,5 +1,6 @@
 """`sidestep study ...`: parse, call, print. Data go to stdout, talk to stderr."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -245,4 +246,7 @@ def best(
 
     Example: sidestep study best bp-pilot-07
     """
-    print_card(open_study(name, storage).best(rounds=rounds).card, as_json=as_json, storage=storage)
+    study = open_study(name, storage)
+    if rounds:
+        print("Looking ahead: this takes a while.", file=sys.stderr)
+    print_card(study.best(rounds=rounds).card, as_json=as_json, storage=storage)

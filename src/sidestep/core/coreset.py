@@ -56,7 +56,6 @@ def certified_factor(gamma: float) -> float:
     return (1 + math.sqrt(gamma)) / (1 - math.sqrt(gamma))
 
 
-@kernel
 def end_core_set(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> None:
     """At the end of a sweep: if the rule stops, switch on the target and the core set, in place."""
     estimates, strength = plain_estimates(evidence, rule.basis)
@@ -68,7 +67,6 @@ def end_core_set(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> N
     switch_on(core_set, rows, exact)
 
 
-@kernel
 def switch_on(core_set: IntArray, rows: IntArray, exact: bool) -> None:
     """Switch on the target and the protected vectors in `rows`, 0-based, in place."""
     core_set[0] = PROVED if exact else UNPROVED
@@ -87,23 +85,17 @@ def best_rows(vectors: FloatArray, size: int) -> IntArray:
     return rows
 
 
-@kernel
 def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, sweeps: int) -> int:
     """Size of the core set if the rule stops here, else -1."""
     L, d = estimates.shape
     if strength <= 0.0:
         return -1
     if rule.kind in (EIGENVALUE, RESOLUTION):
-        error = whole_error(d, L, rule.noise, strength, rule.delta)
-        root = np.sqrt(rule.threshold) if rule.kind == EIGENVALUE else rule.threshold
-        if error > (EIGENVALUE_SHARE if rule.kind == EIGENVALUE else 0.5) * root:
+        floor = _least_singular(rule, whole_error(d, L, rule.noise, strength, rule.delta))
+        if floor is None:
             return -1
-        _, values, _ = np.linalg.svd(estimates, full_matrices=False)
-        floor = 0.5 * root if rule.kind == EIGENVALUE else max(error, 1e-12 * values[0])
-        size = 0
-        while size < values.size and values[size] > floor:
-            size += 1
-        return size
+        values = np.linalg.svd(estimates, compute_uv=False)
+        return int((values > max(floor, 1e-12 * values[0])).sum())
     number = is_check(sweeps) if rule.kind == CERTIFIED else sweeps
     if number == 0:
         return -1
@@ -117,7 +109,17 @@ def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, swe
     return -1
 
 
-@kernel
+def _least_singular(rule: CoreSetRule, error: float) -> float | None:
+    """The singular value from which on a direction counts, where lambda_min or a resolution is known.
+
+    None while estimates may still be off by too much to tell (A6).
+    """
+    if rule.kind == EIGENVALUE:
+        root = math.sqrt(rule.threshold)
+        return 0.5 * root if error <= EIGENVALUE_SHARE * root else None
+    return error if error <= 0.5 * rule.threshold else None
+
+
 def needed_eigenvalue(rule: CoreSetRule, d: int, L: int, strength: float, number: int) -> float:
     """What lambda_min of the best subset must reach for the rule to stop."""
     if rule.kind == CERTIFIED:
@@ -129,7 +131,6 @@ def needed_eigenvalue(rule: CoreSetRule, d: int, L: int, strength: float, number
     return np.nextafter(scale / np.sqrt(clock), np.inf)  # print goes on while <=
 
 
-@kernel
 def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]:
     """Unregularised estimates of the protected vectors (L, d), and the strength of the design.
 
@@ -160,7 +161,6 @@ def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]
     return estimates, strength
 
 
-@kernel
 def _reached(gram: FloatArray) -> int:
     """Number of directions that the sum of a a' reaches."""
     values, _ = np.linalg.eigh(gram)
@@ -171,7 +171,6 @@ def _reached(gram: FloatArray) -> int:
     return count
 
 
-@kernel
 def error_bound(d: int, L: int, k: int, R: float, strength: float, delta: float) -> float:
     """e_n: all k-subsets of the estimates are this close to the truth in operator norm, w.p. 1 - delta.
 
@@ -187,19 +186,16 @@ def error_bound(d: int, L: int, k: int, R: float, strength: float, delta: float)
     return R / np.sqrt(strength) * best
 
 
-@kernel
 def whole_error(d: int, L: int, R: float, strength: float, delta: float) -> float:
     """The same for the whole L x d matrix at one fixed time."""
     return R / np.sqrt(strength) * _tail(d * L, -np.log(delta))
 
 
-@kernel
 def _tail(m: int, x: float) -> float:
     """Length that a 1-sub-Gaussian vector in R^m passes with probability at most exp(-x)."""
     return np.sqrt(m + 2.0 * np.sqrt(m * x) + 2.0 * x)
 
 
-@kernel
 def _log_binomial(n: int, k: int) -> float:
     """Log of n over k."""
     return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
@@ -215,10 +211,10 @@ def certified_subset(rule: CoreSetRule, sets: Ellipsoids) -> Subset | None:
     error = float(np.sqrt((sets.radius[1:] ** 2 * spread).sum()))
     size, least = rule.size, rule.factor * error
     if rule.kind in (EIGENVALUE, RESOLUTION):
-        root = math.sqrt(rule.threshold) if rule.kind == EIGENVALUE else rule.threshold
-        if error > (EIGENVALUE_SHARE if rule.kind == EIGENVALUE else 0.5) * root:
+        floor = _least_singular(rule, error)
+        if floor is None:
             return None
-        least = 0.5 * root if rule.kind == EIGENVALUE else error
+        least = floor
         size = int((np.linalg.svd(centre, compute_uv=False) > least).sum())
     if size == 0:
         return None
@@ -226,7 +222,6 @@ def certified_subset(rule: CoreSetRule, sets: Ellipsoids) -> Subset | None:
     return found if math.sqrt(max(found.eigenvalue, 0.0)) >= least else None
 
 
-@kernel
 def after_check(at: int) -> int:
     """The check after one at `at`: 1.1 times as far on, rounded up."""
     return (11 * at + 9) // 10
@@ -240,7 +235,6 @@ def next_check(count: int) -> int:
     return at
 
 
-@kernel
 def is_check(sweeps: int) -> int:
     """Number j of the check that falls on this sweep, 0 where none does; checks grow by 1.1."""
     at, number = 1, 1

@@ -34,7 +34,6 @@ from sidestep.core.geometry import (
 from sidestep.core.kernels import kernel
 
 REFACTOR = 128
-PER_VECTOR = -2  # evidence[:PER_VECTOR] is the arrays with a row for every vector
 
 
 class Evidence(NamedTuple):
@@ -101,7 +100,7 @@ def copy_evidence(evidence: Evidence) -> Evidence:
 def absorb(
     evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
 ) -> None:
-    """Add one measurement to the evidence, in place; `absorbed` is the pure face of it."""
+    """Add one measurement to the evidence, in place."""
     absorb_with(np.empty(action.size), evidence, rho, action, index, feedback)
 
 
@@ -155,7 +154,10 @@ def _add_to_sums(
 def _move_along(
     gain: FloatArray, surprise: float, scale: float, centre: FloatArray, inverse: FloatArray
 ) -> None:
-    """Estimate and inverse after one measurement; gain = V^-1 a of the old V."""
+    """Estimate and inverse after one measurement; gain = V^-1 a of the old V.
+
+    Sherman-Morrison: (V + a a')^-1 = V^-1 - gain gain' scale, with scale = 1 / (1 + <a, gain>).
+    """
     for j in range(gain.size):
         centre[j] += gain[j] * (surprise * scale)
         for k in range(gain.size):
@@ -263,25 +265,6 @@ def _product_rounding(left: float, right: float, product: float) -> float:
     b_high = b - (b - right)
     a_low, b_low = left - a_high, right - b_high
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-@kernel
-def absorbed(
-    evidence: Evidence, rho: FloatArray, action: FloatArray, index: int, feedback: float
-) -> Evidence:
-    """Evidence with one more measurement; the one handed in is left as it was."""
-    grown = copy_evidence(evidence)
-    absorb(grown, rho, action, index, feedback)
-    return grown
-
-
-@kernel
-def estimate(evidence: Evidence, rho: FloatArray) -> FloatArray:
-    """The regularised estimates from the sums alone (Eq. 1); (L+1, d)."""
-    fresh = copy_evidence(evidence)
-    for index in range(rho.size):
-        refactor(fresh, rho, index)
-    return fresh.centre
 
 
 @kernel

@@ -32,12 +32,15 @@ def off_one(
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
         along_1 = linear[row_1, k]
+        # the target up, theta_1 towards zero as far as its set allows: `turns`
         turn_0, most_1 = r_0 * unit_width[row_0, k], r_1 * unit_width[row_1, k]
         turn_1 = -min(most_1, max(-most_1, along_1))
         moved_0, moved_1 = linear[row_0, k] + turn_0, along_1 + turn_1
+        # inner products of the moved vectors: <c_i + s_i a, c_j + s_j a>
         q_1 = q + (turn_1 * moved_0 + turn_0 * along_1) * per_square
         g_11 = g + turn_1 * (moved_1 + along_1) * per_square
         parts_1 = g + turn_1 * turn_1 * per_square
+        # project the target off theta_1, unless nothing is left of that
         share = moved_1 / g_11 if g_11 > VANISHED * parts_1 else 0.0
         values[k] = moved_0 - share * q_1
 
@@ -59,12 +62,14 @@ def off_two(
     c_11, c_21, c_22 = products[1, 1], products[2, 1], products[2, 2]
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
+        # the target up, the protected two towards zero, each as far as its set allows: `turns`
         along_1, along_2 = linear[row_1, k], linear[row_2, k]
         turn_0 = r_0 * unit_width[row_0, k]
         most_1, most_2 = r_1 * unit_width[row_1, k], r_2 * unit_width[row_2, k]
         turn_1 = -min(most_1, max(-most_1, along_1))
         turn_2 = -min(most_2, max(-most_2, along_2))
         moved_0, moved_1, moved_2 = linear[row_0, k] + turn_0, along_1 + turn_1, along_2 + turn_2
+        # inner products of the moved vectors: <c_i + s_i a, c_j + s_j a>
         q_1 = c_10 + (turn_1 * moved_0 + turn_0 * along_1) * per_square
         q_2 = c_20 + (turn_2 * moved_0 + turn_0 * along_2) * per_square
         g_11 = c_11 + turn_1 * (moved_1 + along_1) * per_square
@@ -72,7 +77,7 @@ def off_two(
         g_22 = c_22 + turn_2 * (moved_2 + along_2) * per_square
         parts_1 = c_11 + turn_1 * turn_1 * per_square
         parts_2 = c_22 + turn_2 * turn_2 * per_square
-        # eliminate theta_1, then what is left of theta_2
+        # 2x2 Cholesky of their Gram matrix: eliminate theta_1, then what is left of theta_2
         weight = 1.0 / g_11 if g_11 > VANISHED * parts_1 else 0.0
         share = g_21 * weight
         pivot = g_22 - share * g_21

@@ -31,14 +31,14 @@ from sidestep.core.checks import (
     check_positive,
     check_probability,
 )
-from sidestep.core.coreset import after_check
+from sidestep.core.coreset import after_check, certified_factor, error_bound
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 
 Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array
 
 GAMMA = 1 / 3  # share of the best lambda_min that either core set keeps
-FACTOR = (1 + math.sqrt(GAMMA)) / (1 - math.sqrt(GAMMA))  # c of the certified rule, 2 + sqrt(3)
+FACTOR = certified_factor(GAMMA)  # c of the certified rule, 2 + sqrt(3)
 ENDLESS = 1e300  # sweeps; a bound beyond is infinite
 
 
@@ -269,26 +269,13 @@ def _whole_rounds(problem: Problem, eigenvalue: float, delta: float, form: str) 
 def _certified_sweeps(d: int, L: int, k: int, R: float, eigenvalue: float, delta: float) -> float:
     """First check at which the certified rule must stop; checks and e_n as in core.coreset."""
     at, number = 1, 1
-    while math.sqrt(eigenvalue) < (FACTOR + 1) * _error_bound(
-        d, L, k, R / math.sqrt(at), delta / (number * (number + 1))
+    while math.sqrt(eigenvalue) < (FACTOR + 1) * error_bound(
+        d, L, k, R, float(at), delta / (number * (number + 1))
     ):
         at, number = after_check(at), number + 1
         if at > ENDLESS:
             return math.inf
     return float(at)
-
-
-def _error_bound(d: int, L: int, k: int, scale: float, delta: float) -> float:
-    """e_n of core.coreset.error_bound, for entries that are `scale`-sub-Gaussian."""
-    subsets = math.log(math.comb(L, k)) - math.log(delta)
-    nets = [step / 10 for step in range(1, 5)]
-    covered = [_tail(d, k * math.log(1 + 2 / net) + subsets) / (1 - net) for net in nets]
-    return scale * min(_tail(d * k, subsets), _tail(d * L, -math.log(delta)), *covered)
-
-
-def _tail(m: int, x: float) -> float:
-    """Length that a 1-sub-Gaussian vector in R^m passes with probability at most exp(-x)."""
-    return math.sqrt(m + 2 * math.sqrt(m * x) + 2 * x)
 
 
 def _subspace_dim(problem: Problem, eigenvalue: float, *, unknown: bool = False) -> int:

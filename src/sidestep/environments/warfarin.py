@@ -190,6 +190,8 @@ def warfarin_lookalike(
     preset   as in `warfarin`
     target   stability, or inr, which swaps the two
     noise_scale   R
+    tolerance     of the protected effect, as in Instance; None: the paper's reward
+    penalty       of a unit beyond it, as in Instance
 
     >>> import sidestep as ss
     >>> len(ss.environments.warfarin_lookalike(preset="full-rank").actions)

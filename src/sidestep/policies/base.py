@@ -85,6 +85,7 @@ class Decision:
     shares     of the doubt, what one result of each outcome would remove; (L+1,)
     price      what this is expected to lose against today's best
     expected   the feedback to expect: estimate, low, high
+    within     probability of being within every tolerance, where some are told
 
     >>> import numpy as np, sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))

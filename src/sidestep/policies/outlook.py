@@ -33,6 +33,16 @@ class RoundsLeft:
 
     Another world like these lies between low and high with probability (n - 1) / (n + 1), n the number of
     worlds: 7 times in 9 for eight of them.
+
+    estimate   the median
+    low        the fewest
+    high       the most
+    rounds     of every world, ascending
+    at_most    where a world was given up: numbers that reach it may be larger
+
+    >>> import sidestep as ss
+    >>> ss.RoundsLeft(estimate=7, low=2, high=20, rounds=(2, 7, 20), at_most=20).open
+    1
     """
 
     estimate: int  # the median
@@ -76,9 +86,23 @@ def rounds_left(
 ) -> RoundsLeft:
     """How many more rounds until stopping gives up less than `matters`, on average.
 
+    policy     who goes on deciding
+    state      what it has learned
+    actions    what may be played
+    matters    a loss that is worth another round
+    seed       of the worlds that are drawn
     worlds     how many are drawn from the posterior and played on
     at_most    rounds after which a world is given up
     progress   called with (worlds done, worlds)
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> policy = ss.DirectedThompson(world.problem)
+    >>> left = ss.rounds_left(
+    ...     policy, policy.init(), world.actions, matters=0.1, worlds=2, at_most=16
+    ... )
+    >>> 0 < left.low <= left.high <= 16
+    True
     """
     check_positive("matters", matters)
     check_integer("worlds", worlds, low=2)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from sidestep.studies.cards.card import Card
 from sidestep.studies.factors import Setting
 
+MOST_ROUNDS = 200  # that are looked ahead
+
 
 class Effect(NamedTuple):
     """A change from the baseline in the outcome's unit, and where it lies 19 times in 20."""
@@ -100,9 +102,9 @@ class Best:
     contenders: tuple[Contender, ...] = ()  # itself first, then its rivals
     loss: Loss | None = None
     enough: bool | None = (
-        None  # whether that is less than what matters; None: it was not said what does
+        None  # whether its mean is less than what matters; None: that was not said
     )
-    rounds_left: tuple[int, int] | None = None
+    rounds_left: tuple[int, int] | None = None  # the fewest and the most; MOST_ROUNDS: or more
     unsettled: tuple[Narrowing, ...] = ()  # the least settled first
     settles: Settling | None = None
     counts: dict[str, int] = field(default_factory=dict)  # results per outcome

@@ -7,8 +7,18 @@ import numpy as np
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
+from sidestep.policies.outlook import rounds_left
 from sidestep.policies.recommend import Recommendation, recommend
-from sidestep.studies.advice import Best, Contender, Effect, Loss, Narrowing, Row, Settling
+from sidestep.studies.advice import (
+    MOST_ROUNDS,
+    Best,
+    Contender,
+    Effect,
+    Loss,
+    Narrowing,
+    Row,
+    Settling,
+)
 from sidestep.studies.book import Book
 from sidestep.studies.factors import Setting, Value
 from sidestep.studies.mind import Mind
@@ -41,12 +51,26 @@ def advise(mind: Mind, book: Book, context: Context) -> Best:
         probability=advice.probability,
         contenders=_contenders(mind, advice, setting),
         loss=loss,
-        enough=None if plan.target.matters is None else loss.high <= plan.target.matters,
+        enough=None if plan.target.matters is None else loss.mean < plan.target.matters,
         unsettled=_unsettled(mind, advice, effects),
         settles=_settles(mind, advice),
         counts=counts,
         needed=needed,
     )
+
+
+def look_ahead(mind: Mind, context: Context) -> tuple[int, int]:
+    """Roughly how many rounds are left, from the fewest to the most (policies/outlook.py)."""
+    target = mind.plan.target
+    if target.matters is None:
+        raise InputError(
+            f"how many rounds are left needs what matters of {target.name}, got none in this study"
+        )
+    matters = target.change_scaled(target.matters)
+    found = rounds_left(
+        mind.policy, mind.state, mind.actions(context), matters=matters, at_most=MOST_ROUNDS
+    )
+    return found.low, found.high
 
 
 def setting_of(mind: Mind, arm: int | None, action: FloatArray) -> Setting:

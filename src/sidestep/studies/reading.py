@@ -32,20 +32,29 @@ class Reading:
         self.name, self.plan, self.actor = name, plan, actor
         self._store, self._save = store, writer
         self._live = Live(store, name, plan)
+        self._left: tuple[Any, dict[str, Any], tuple[int, int]] | None = (
+            None  # of a state, where asked
+        )
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
         """What the study would stand by today, whether that is enough, and what is not settled.
 
-        rounds    whether to say how many rounds are left
+        rounds    also roughly how many rounds are left, which takes seconds; kept, and said without
+                  asking, until a result comes in
         context   what is known of the round that it is for
         """
-        from sidestep.studies.advising import advise  # noqa: PLC0415
+        from sidestep.studies.advising import advise, look_ahead  # noqa: PLC0415
         from sidestep.studies.cards.best_card import best_card  # noqa: PLC0415
 
         with self._turn:
             book = self._live.follow()
-            best = advise(self._live.mind(), book, dict(context_of(self.plan, context)))
+            mind, here = self._live.mind(), dict(context_of(self.plan, context))
+            best = advise(mind, book, here)
+            if rounds and best.action is not None:
+                self._left = (mind.state, here, look_ahead(mind, here))
+            if self._left is not None and self._left[0] is mind.state and self._left[1] == here:
+                best = replace(best, rounds_left=self._left[2])
         return replace(best, card=best_card(self.plan, self.name, best))
 
     def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":

@@ -35,7 +35,7 @@ class Study(Writing):
     >>> study = Study.create(
     ...     "brew",
     ...     "memory:",
-    ...     factors=[Factor("grind", 1, 9, step=1), Factor("water", 88, 96, unit="C", step=2)],
+    ...     factors=[Factor("grind", 1, 9, step=1), Factor("water", 88, 96, step=2)],
     ...     target=Outcome("taste", goal="raise", range=(0, 10), matters=0.5),
     ...     protected=[Outcome("bitterness", range=(0, 10), tolerance=1)],
     ... )

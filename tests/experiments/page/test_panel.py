@@ -58,6 +58,7 @@ def factor(rows, world, entry):
     return found["relative"]
 
 
+@pytest.mark.full
 def test_a_policy_is_compared_with_the_lowest_mean_of_its_world(rows):
     assert factor(rows, "easy", "mine") == 1.0
     assert factor(rows, "easy", "greedy") == pytest.approx(2.0)

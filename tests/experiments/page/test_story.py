@@ -55,6 +55,7 @@ def final(summary, world, entry):
     return brief(float(found))
 
 
+@pytest.mark.full
 def test_the_finding_is_five_sentences_with_the_numbers_of_the_runs(summary):
     scope, stand, first, why, bound = story.sentences(summary, [])
     assert scope.startswith("3 players met 5 worlds in 60 runs")

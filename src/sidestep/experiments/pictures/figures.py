@@ -36,9 +36,10 @@ FILLS = {  # apart in grey as well
     "explore": "#D98200",
     "held": "#6A5ACD",
     "cautious": "#7FB77E",
+    "confirm": "#8C8C8C",
     "play": "#BFE3F7",
 }
-RARE = ("held", "cautious")  # named only where they were paid for
+RARE = ("held", "cautious", "confirm")  # named only where they were paid for
 
 
 BARE = ("regret", "panel")  # several of them, or few words: a page has one legend for all
@@ -165,7 +166,7 @@ def queries(drawing: Drawing) -> Figure:
 
 def tolerances(drawing: Drawing) -> Figure:
     """Share of rounds beyond a tolerance, and of runs that recommend something beyond one."""
-    figure, axes = bars_sheet(drawing, "share beyond a tolerance: rounds, last recommendation")
+    figure, axes = bars_sheet(drawing, "share beyond a tolerance")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         for row, series in enumerate(panel.series):
             colour = drawing.styles[series.entry].colour

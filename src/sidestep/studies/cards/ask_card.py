@@ -98,6 +98,11 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
     shares, rival = body.get("shares") or {}, body.get("rival")
     if body["purpose"] == CONFIRM:
         return _confirming_text(plan, body, measured)
+    if body["phase"] == "held":
+        return (
+            f"Of no other {words.candidate} is it sure enough that it stays within limits, so this one "
+            "is asked again."
+        )
     if not shares:
         return ""
     if body["phase"] == "explore":
@@ -221,6 +226,11 @@ def change_text(outcome: Outcome, ends: tuple[float, float, float]) -> str:
 def fence_text(plan: Plan) -> str:
     """What protection is, and what it is not."""
     words = plan.words
+    if caution := plan.knobs.get("caution"):
+        return (
+            f"Asked with caution: within all limits with at least {percent(caution)}, as far as is "
+            "known. You decide."
+        )
     aim = "Protection is part of the goal, not a fence"
     if plan.aim == CLEAN:
         aim += " (the aim is the clean effect, what runs through nothing protected)"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sidestep.studies.advice import Best, Contender, Effect, Narrowing, Settling
+from sidestep.studies.advice import MOST_ROUNDS, Best, Contender, Effect, Narrowing, Settling
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import (
     BEYOND,
@@ -250,9 +250,16 @@ def enough_text(plan: Plan, best: Best) -> Prose:
     if best.enough:
         return Prose(f"{text}.", lead="Enough for the goal:")
     if best.rounds_left is not None:
-        low, high_rounds = best.rounds_left
-        text += f": roughly {low} to {high_rounds} more {words.round}s"
+        text += f": {rounds_text(*best.rounds_left)} more {words.round}s"
     return Prose(f"{text}.", lead="Not yet for the goal:")
+
+
+def rounds_text(low: int, high: int) -> str:
+    """Roughly 2 to 10; what reaches the end of what was looked at is more than that."""
+    most = f"more than {MOST_ROUNDS}" if high >= MOST_ROUNDS else str(high)
+    if low >= MOST_ROUNDS:
+        return most
+    return f"roughly {most}" if low == high else f"roughly {low} to {most}"
 
 
 def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
