@@ -56,6 +56,18 @@ def test_the_page_has_the_order_of_the_card(running, browser):
     assert places == sorted(places)
 
 
+def test_a_price_that_matters_is_noted_with_a_way_around_it(running, browser):
+    study = clinic(running.store)
+    play(study, 5)
+    ticket = study.ask(actor="a colleague")
+    price = study.questions()[0].body["price"]
+    assert price > study.plan.target.matters
+    page = browser.get("/studies/bp")
+    assert f"Price: {price:.1f} mmHg less this visit" in text_of(page).replace(" </b>", " ")
+    assert "Asking has a price" not in text_of(page)
+    assert f"/studies/bp/questions/{ticket.id}/instead" in page.text
+
+
 def test_a_result_is_saved_and_said_to_be_from_the_record(running, clinic_page):
     page = clinic_page.post("/studies/bp/questions/12/answer", **PLAUSIBLE[measured(running, 12)])
     assert page.url.params["saved"] == "13"

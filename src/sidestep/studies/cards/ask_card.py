@@ -193,8 +193,12 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     than = f"{_best_words(body)}{named}"
     if price <= HARDLY * (target.matters or target.half / 20):
         return f"It should do about as well as {than}: {less} less {now}."
-    risk = "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
-    return f"Asking has a price{risk}: about {less} less {now} than {than}."
+    return f"Asking has a price{risk_text(plan)}: about {less} less {now} than {than}."
+
+
+def risk_text(plan: Plan) -> str:
+    """What a price has in it beside the goal, to follow a noun."""
+    return "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
 
 
 def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:
