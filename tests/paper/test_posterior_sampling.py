@@ -102,3 +102,33 @@ def test_the_bound_says_where_it_does_not_hold(refusal):
         Problem(4, 3, subspace_dim=3, noise_scale=0.1),
     ):
         assert "needs subspace_dim = n_protected" in refusal(theory.thompson_bound, problem, 100)
+
+
+def test_a_vector_with_less_noise_has_the_larger_potential():
+    even = theory.thompson_bound(Problem(6, 2, 2, noise_scale=0.3), 1000)
+    uneven = theory.thompson_bound(Problem(6, 2, 2, noise_scale=(0.3, 0.03, 0.3)), 1000)
+    assert uneven > even  # with R = .3 for all the widths of the second would be counted too small
+
+
+def test_a_dear_outcome_costs_the_root_of_its_price():
+    T = 1e12  # where the rounds of play are all of the bound
+    even = theory.thompson_bound(PROBLEM, T)
+    dear = theory.thompson_bound(Problem(6, 2, 2, noise_scale=NOISE, costs=(1.0, 4.0, 1.0)), T)
+    assert dear / even == pytest.approx(2.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"tolerance": 0.1}, "without levels"),
+        ({"intercept": True}, "without levels"),
+        ({"noise_scale": 0.0}, "must be at least 1e-06"),
+    ],
+)
+def test_what_the_proof_does_not_reach_is_refused(told, words, refusal):
+    problem = Problem(6, 2, 2, **{"noise_scale": NOISE} | told)
+    assert words in refusal(theory.thompson_bound, problem, 100)
+
+
+def test_a_part_of_a_round_is_bounded_like_a_whole_one():
+    assert theory.thompson_bound(PROBLEM, 0.5) == theory.thompson_bound(PROBLEM, 1)

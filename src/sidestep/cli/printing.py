@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sidestep.experiments.numbers.summary import STUCK
-from sidestep.experiments.page.panel import in_words, name_of, times
+from sidestep.experiments.page.panel import in_words, name_of, times, totals_of
 from sidestep.experiments.spec import Spec
 
 Rows = Sequence[Mapping[str, Any]]
@@ -97,7 +97,16 @@ def panel_lines(spec: Spec, rows: Rows) -> list[str]:
         lines += ["", " " * left + "".join(f"{column:>{CELL - 1}} " for column in part.values())]
         lines += [_panel_line(name[:left], cells[key], part, left) for key, name in names.items()]
     wrapped = [line for words in in_words(spec, rows) for line in textwrap.wrap(words, WIDE)]
-    return [*(line.rstrip() for line in lines), "", *wrapped]
+    return [*(line.rstrip() for line in lines), "", *_total_lines(spec, rows), "", *wrapped]
+
+
+def _total_lines(spec: Spec, rows: Rows) -> list[str]:
+    """How every policy does over the judged worlds together."""
+    lines = [f"{'over judged worlds':<42}{'worlds':>7}{'mean x':>9}{'worst x':>9}{'linear':>9}"]
+    for row in totals_of(spec, rows):
+        numbers = f"{row['geometric mean']:>9}{row['worst']:>9}{row['linear runs']:>9}"
+        lines.append(f"{row['policy'][:41]:<42}{row['worlds']:>7}{numbers}")
+    return lines
 
 
 def _panel_line(name: str, found: Mapping[str, str], part: Mapping[str, str], left: int) -> str:

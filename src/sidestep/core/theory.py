@@ -32,13 +32,14 @@ from sidestep.core.checks import (
     check_probability,
 )
 from sidestep.core.coreset import after_check, certified_factor, error_bound
-from sidestep.core.problem import Problem
+from sidestep.core.problem import Problem, per_vector
 from sidestep.errors import InputError
 
 Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array
 
 GAMMA = 1 / 3  # share of the best lambda_min that either core set keeps
 FACTOR = certified_factor(GAMMA)  # c of the certified rule, 2 + sqrt(3)
+FLOOR = 1e-6  # noise that a posterior believes in at least, in units of M A (core/posterior.py)
 ENDLESS = 1e300  # sweeps; a bound beyond is infinite
 
 
@@ -192,8 +193,9 @@ def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
     """Regret of posterior sampling with the widest query on the unit ball, at most, in expectation.
 
     The expectation is over vectors drawn from the prior N(0, M^2/d) as well, and over Gaussian noise.
-    Every protected vector must count (L = s), and s <= d - 2. Proof: docs/theory.md, "posterior
-    sampling on the ball", whose names the lines have.
+    Every protected vector must count (L = s), and s <= d - 2. Outcomes may differ in noise and cost, and
+    no tolerance or level is part of it. Proof: docs/theory.md, "posterior sampling on the ball", whose
+    names the lines have.
 
     problem   sizes, noise and bounds; its actions are the unit ball
     horizon   T, a number or an array
@@ -203,21 +205,39 @@ def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
     >>> round(ss.theory.thompson_bound(problem, 1000))
     2085
     """
-    T = _amounts("horizon", horizon)
+    T = np.maximum(_amounts("horizon", horizon), 1.0)  # a round is played whole
     _on_the_ball(problem)
     d, s, R, M = problem.dim, problem.n_protected, _noise(problem), problem.norm_bound
+    _for_posterior_sampling(problem)
+    costs = per_vector(problem.costs, s + 1)
+    rho = (float(problem.noise.min()) / M) ** 2 * d  # the least of the prior's
+    potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho)) / math.log(2)  # K
+    tail = math.sqrt(d) + np.sqrt(2 * np.log(2 * (s + 1) * T * T))  # Q
+    slope = 1 + s / math.sqrt(d - s - 1)  # at least E[1 + |x|_1]
+    dear = math.sqrt(costs.max() / costs.min())
+    play = 2 * dear * R * tail * slope * np.sqrt(potential * T)
+    start = potential * M * (2 + np.sqrt(2 * np.log(T) / d))
+    return _plain(play + start + 2 * M)
+
+
+def _for_posterior_sampling(problem: Problem) -> None:
+    """Raise where the proof of `thompson_bound` does not reach."""
+    d, s = problem.dim, problem.n_protected
     if problem.subspace_dim != s or s > d - 2:
         raise InputError(
             "this bound needs subspace_dim = n_protected <= dim - 2, got "
             f"subspace_dim={problem.subspace_dim}, n_protected={s}, dim={d}"
         )
-    rho = max(R / M, 1e-6) ** 2 * d  # the prior's, with the floor that the player has
-    potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho)) / math.log(2)  # K
-    tail = math.sqrt(d) + np.sqrt(2 * np.log(2 * (s + 1) * T * T))  # Q
-    slope = 1 + s / math.sqrt(d - s - 1)  # at least E[1 + |x|_1]
-    play = 2 * math.sqrt(rho / d) * M * tail * slope * np.sqrt(potential * T)
-    start = potential * M * (2 + np.sqrt(2 * np.log(T) / d))
-    return _plain(play + start + 2 * M)
+    if problem.tolerance is not None or problem.intercept:
+        raise InputError(
+            "this bound is for the projected reward without levels, got a tolerance or an intercept"
+        )
+    least = FLOOR * problem.norm_bound * problem.action_bound
+    if not problem.noise.min() >= least:  # also where some of it is learned
+        raise InputError(
+            f"noise_scale must be at least {least:g} here, as the player never believes less, "
+            f"got {problem.noise.min():g}"
+        )
 
 
 def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "printed") -> Amount:

@@ -88,6 +88,17 @@ def test_the_table_has_a_row_a_world_and_a_column_a_policy(spec, rows):
     assert aside["world"] == "aside (not judged)"
 
 
+def test_the_totals_are_over_the_judged_worlds_that_a_policy_played(spec, rows):
+    totals = {row["policy"]: row for row in panel.totals_of(spec, rows)}
+    mine, slow, chance = totals["Mine"], totals["slow"], totals["uniform"]
+    assert (
+        mine["geometric mean"] == f"{2.5**0.5:.2f}"
+    )  # 1 and 2.5; what is not judged counts nothing
+    assert (mine["worst"], mine["on"], mine["linear runs"]) == ("2.50", "hard", "0%")
+    assert (slow["worlds"], slow["geometric mean"]) == (1, "4.00")
+    assert chance["linear runs"] == "100%"
+
+
 def test_the_words_count_judged_worlds_and_say_where_another_policy_leads_and_why(spec, rows):
     overall, linear, hard, aside = panel.in_words(spec, rows)
     assert "Mine has the lowest mean regret on 1 of 2 judged worlds" in overall

@@ -15,6 +15,7 @@ import numpy as np
 from sidestep.core import theory
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem
+from sidestep.errors import InputError
 from sidestep.experiments.numbers.summary import Series, WorldSummary
 from sidestep.experiments.numbers.traces import NAN, Row, log_slope
 
@@ -122,8 +123,11 @@ def laws(world: WorldSummary) -> tuple[Line, ...]:
 
 def sampling_is_bounded(problem: Problem) -> bool:
     """Whether the bound for posterior sampling is about such a problem."""
-    s = problem.n_protected
-    return problem.subspace_dim == s <= problem.dim - 2 and problem.noise_scale is not None
+    try:
+        theory.thompson_bound(problem, 1.0)
+    except InputError:
+        return False
+    return True
 
 
 class Pairs:

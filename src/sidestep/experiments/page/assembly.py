@@ -163,7 +163,9 @@ def _panel(material: Material, spec: Spec) -> str:
     rows = material.summary.policies.filter(mine).to_dicts()
     lines = items([text(line) for line in panel.in_words(spec, rows)])
     drawn = picture(material.pictures[f"{spec.name}-panel"].svg, panel.FIGURE)
-    return lines + pictures_row([drawn]) + table(panel.table_of(spec, rows), panel.CAPTION)
+    totals = table(panel.totals_of(spec, rows), panel.TOTALS)
+    worlds = table(panel.table_of(spec, rows), panel.CAPTION)
+    return lines + totals + pictures_row([drawn]) + worlds
 
 
 def _figures(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:

@@ -41,6 +41,43 @@ def table_of(spec: Spec, rows: Rows) -> list[Row]:
     ]
 
 
+TOTALS = (
+    "Over the judged worlds that a policy played: its mean regret relative to the lowest, as a "
+    "geometric mean and at worst, and the share of its runs that turned linear."
+)
+
+
+def totals_of(spec: Spec, rows: Rows) -> list[Row]:
+    """One row a policy: how it does over all judged worlds together."""
+    judged = {world.id: name_of(world) for world in spec.worlds if world.judged}
+    totals: list[Row] = []
+    for entry in spec.policies:
+        own = [
+            row
+            for row in rows
+            if row["entry"] == entry.id
+            and row["world"] in judged
+            and times(row["relative"]) != UNKNOWN
+        ]
+        if own:
+            totals.append({"policy": entry.label or entry.id} | _total(own, judged))
+    return totals
+
+
+def _total(own: Rows, judged: Mapping[str, str]) -> Row:
+    worst = max(own, key=lambda row: row["relative"])
+    mean = math.exp(sum(math.log(row["relative"]) for row in own) / len(own))
+    runs = sum(row["n"] for row in own)
+    linear = sum(row["n"] * row["share_linear"] for row in own)
+    return {
+        "worlds": len(own),
+        "geometric mean": times(mean),
+        "worst": times(worst["relative"]),
+        "on": judged[worst["world"]],
+        "linear runs": share(linear / runs),
+    }
+
+
 def times(value: float | None) -> str:
     """How many times the lowest: 1.00, 34.6, 1,234."""
     if value is None or math.isnan(value):
