@@ -37,7 +37,14 @@ def state_after(policy, instance, rounds):
 
 
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
-@pytest.mark.parametrize("player", [ss.DirectedThompson, ss.ProtectedThompson])
+@pytest.mark.parametrize(
+    "player",
+    [
+        ss.DirectedThompson,
+        ss.ProtectedThompson,
+        pytest.param(ss.InformationDirected, marks=pytest.mark.full),
+    ],
+)
 def test_the_best_arm_is_found_whatever_the_levels(player, known):
     instance = world()
     policy = player(told(instance, **known))
@@ -65,6 +72,18 @@ def test_on_a_solid_too(solid):
     assert advice.reward.low <= worth <= advice.reward.high
 
 
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "solid", [ss.UnitBall(4), ss.Box([-0.5] * 4, [0.5] * 4)], ids=["ball", "box"]
+)
+def test_weighing_information_finds_the_best_of_a_solid_whatever_the_levels(solid):
+    instance = world(solid)
+    policy = ss.InformationDirected(told(instance, subspace_dim=2))
+    advice = ss.recommend(policy, state_after(policy, instance, 100), solid)
+    best = farthest(solid.body, instance.theta_perp) @ instance.theta_perp
+    assert advice.action @ instance.theta_perp >= 0.9 * best
+
+
 def test_what_was_measured_of_the_effects_gives_the_posterior_of_the_effects():
     instance = world()
     policy = ss.DirectedThompson(told(instance, subspace_dim=2))
@@ -78,5 +97,5 @@ def test_what_was_measured_of_the_effects_gives_the_posterior_of_the_effects():
 
 def test_a_player_that_learns_no_levels_refuses_them(refusal):
     problem = ss.Problem(4, 3, subspace_dim=2, noise_scale=0.05, intercept=True)
-    for player in (ss.ProtectedLinUCB, ss.EpsilonGreedy, ss.InformationDirected, ss.OFUL):
+    for player in (ss.ProtectedLinUCB, ss.EpsilonGreedy, ss.OFUL):
         assert "intercept must be False" in refusal(player, problem)

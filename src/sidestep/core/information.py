@@ -70,10 +70,33 @@ def standing(values: FloatArray) -> Standing:
 
 
 @kernel
-def add_information(
+def contests(stand: Standing, most: int) -> IntArray:
+    """Two arms and a draw of every contest: leader and rival, then draws that disagree; (C, 3)."""
+    found = np.empty((most + 1, 3), np.int64)
+    found[0, 0], found[0, 1], found[0, 2] = stand.leader, stand.rival, 0
+    count = 1
+    for n in range(stand.winners.size - 1):
+        first, second = stand.winners[n], stand.winners[n + 1]
+        if first != second and count <= most:
+            found[count, 0], found[count, 1], found[count, 2] = first, second, n
+            count += 1
+    return found[:count]
+
+
+@kernel
+def information(posterior: Posterior, slopes: FloatArray, menu: Menu) -> FloatArray:
+    """What every measurement would tell of all contests; slopes (C, L+1, d); (L+1, K)."""
+    square, out = _squares(posterior, menu), np.zeros((posterior.noise.size, menu.squared.size))
+    for contest in range(slopes.shape[0]):
+        _add_information(posterior, slopes[contest], menu, square, out)
+    return out
+
+
+@kernel
+def _add_information(
     posterior: Posterior, slopes: FloatArray, menu: Menu, square: FloatArray, out: FloatArray
 ) -> None:
-    """Add to `out` (L+1, K) what every measurement would tell of one contest; square from `squares`."""
+    """Add to `out` (L+1, K) what every measurement would tell of one contest; square from `_squares`."""
     contested = variance(posterior, slopes)
     if not contested > 0.0:
         return
@@ -88,7 +111,7 @@ def add_information(
 
 
 @kernel
-def squares(posterior: Posterior, menu: Menu) -> FloatArray:
+def _squares(posterior: Posterior, menu: Menu) -> FloatArray:
     """|a|^2 in the metric V_v^-1, of every arm; (L+1, K)."""
     n, d = posterior.mean.shape
     K = menu.squared.size

@@ -9,6 +9,9 @@ rival. The last one keeps the player asking, ever more rarely, where all draws a
 
 Where the rank is not told, draws take turns: one goes by the directions that are taken for real, the
 next by all that could still reach the resolution. So an open direction is a contest like any other.
+
+Levels that are learned are seen by no aim: draws and contests are of the effects, and a measurement is
+read through the level that it shows as well.
 """
 
 from dataclasses import dataclass, field
@@ -21,24 +24,25 @@ from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu, arm_of
 from sidestep.core.geometry import apply, copy_into, dot, scaled
-from sidestep.core.information import (
-    Standing,
-    add_information,
-    best_measurement,
-    best_mixture,
-    squares,
-    standing,
-)
+from sidestep.core.information import contests, standing
 from sidestep.core.kernels import kernel
+from sidestep.core.levels import padded_vector
 from sidestep.core.passes import scores
 from sidestep.core.pooled import REAL
-from sidestep.core.posterior import Posterior, Prior, draw, posterior_of, row_weights
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    draw,
+    posterior_of,
+    row_weights,
+    without_levels,
+)
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
 from sidestep.errors import InputError
-from sidestep.policies.base import EXPLORE, PLAY, CompiledPolicy, State
+from sidestep.policies.base import CompiledPolicy, State
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.sampling import (
     common_knobs,
@@ -47,9 +51,7 @@ from sidestep.policies.sampling import (
     review_rank,
     rounds_until_rank_review,
 )
-
-DRAWS = 32
-CONTESTS = 4  # between draws that disagree
+from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, settle
 
 
 class InformationKnobs(NamedTuple):
@@ -60,14 +62,15 @@ class InformationKnobs(NamedTuple):
     prior: Prior
     rank: int  # s, or -1: core_set says
     costs: FloatArray  # (L+1,)
+    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
 
 
 @kernel
 def _views(
-    knobs: InformationKnobs, posterior: Posterior, core_set: IntArray, normals: FloatArray
+    knobs: InformationKnobs, effects: Posterior, core_set: IntArray, normals: FloatArray
 ) -> list[Frame]:
     """The protected subspace of every draw, and the target seen from it."""
-    drawn, weights = draw(posterior, normals, DRAWS), row_weights(posterior)
+    drawn, weights = draw(effects, normals, DRAWS), row_weights(effects)
     real, reaching = knobs.rank, knobs.rank
     if knobs.rank < 0:
         real, reaching = 0, 0
@@ -82,52 +85,30 @@ def _decide(
     knobs: InformationKnobs, posterior: Posterior, views: list[Frame], menu: Menu, coin: float
 ) -> Choice:
     """The arm and the vector to measure."""
-    K = menu.squared.size
-    values = np.empty((DRAWS, K))
-    for n in range(DRAWS):
-        scores(menu.columns, views[n].rest, values[n])
+    n, width = posterior.mean.shape
+    values = np.empty((DRAWS, menu.squared.size))
+    for time in range(DRAWS):
+        scores(menu.columns, padded_vector(views[time].rest, width), values[time])
     stand = standing(values)
-    square, information = squares(posterior, menu), np.zeros((posterior.noise.size, K))
-    _contest(posterior, views[0], menu, stand.leader, stand.rival, square, information)
-    found = 0
-    for n in range(DRAWS - 1):
-        first, second = stand.winners[n], stand.winners[n + 1]
-        if first != second and found < CONTESTS:
-            found += 1
-            _contest(posterior, views[n], menu, first, second, square, information)
-    told, vectors = best_measurement(information, knobs.costs)
-    arm = best_mixture(stand.regret, told, coin)
-    phase = PLAY if _wins(stand, arm) else EXPLORE
-    return Choice(arm, vectors[arm], phase, values[0, arm])
+    found = contests(stand, CONTESTS)
+    slopes = np.zeros((found.shape[0], n, width))
+    for c in range(found.shape[0]):
+        first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
+        _contest(views[found[c, 2]], first, second, slopes[c])
+    choice = settle(knobs.costs, posterior, stand, slopes, menu, coin)
+    return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
 
 
 @kernel
-def _wins(stand: Standing, arm: int) -> bool:
-    """Whether the arm leads, or is the best of some draw."""
-    wins = arm == stand.leader
-    for n in range(stand.winners.size):
-        wins = wins or stand.winners[n] == arm
-    return wins
-
-
-@kernel
-def _contest(
-    posterior: Posterior,
-    view: Frame,
-    menu: Menu,
-    first: int,
-    second: int,
-    square: FloatArray,
-    information: FloatArray,
-) -> None:
-    """Add what every measurement would tell of the contest of two arms, seen from one draw."""
-    slopes = gradient(view, arm_of(menu, first))
-    if first != second:
-        other = gradient(view, arm_of(menu, second))
-        for v in range(slopes.shape[0]):
-            for j in range(slopes.shape[1]):
-                slopes[v, j] -= other[v, j]
-    add_information(posterior, slopes, menu, square, information)
+def _contest(view: Frame, first: FloatArray, second: FloatArray, out: FloatArray) -> None:
+    """How the contest of two actions answers to every effect, seen from one draw, into `out`."""
+    d = view.rest.size
+    between: FloatArray = first[:d] - second[:d]
+    if dot(between, between) == 0.0:
+        between = first[:d].copy()  # a single arm: what it is worth
+    slopes = gradient(view, between)
+    for v in range(slopes.shape[0]):
+        copy_into(slopes[v], out[v])
 
 
 @kernel
@@ -140,7 +121,8 @@ def _on_arms(
     draws: Draws,
 ) -> Choice:
     posterior = posterior_of(knobs.prior, evidence)
-    views = _views(knobs, posterior, core_set, draws.normals)
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    views = _views(knobs, effects, core_set, draws.normals)
     return _decide(knobs, posterior, views, menu, draws.uniforms[0])
 
 
@@ -149,39 +131,36 @@ def _on_ball(
     knobs: InformationKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
     posterior = posterior_of(knobs.prior, evidence)
-    views = _views(knobs, posterior, core_set, draws.normals)
-    menu = _shortlist(posterior, views, body, draws.normals)
+    effects = without_levels(posterior) if knobs.has_levels else posterior
+    views = _views(knobs, effects, core_set, draws.normals)
+    actions = _shortlist(effects, views, body, draws.normals)
+    menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
     choice = _decide(knobs, posterior, views, menu, draws.uniforms[0])
-    action = arm_of(menu, choice.arm)
-    return ChoiceOnBall(action, choice.vector, choice.phase, choice.value, np.nan)
+    return ChoiceOnBall(actions[choice.arm], choice.vector, choice.phase, choice.value, np.nan)
 
 
 @kernel
-def _shortlist(posterior: Posterior, views: list[Frame], body: Body, normals: FloatArray) -> Menu:
+def _shortlist(
+    effects: Posterior, views: list[Frame], body: Body, normals: FloatArray
+) -> FloatArray:
     """Actions worth a look in a solid: the best of every draw, and those that tell of two contests."""
-    n, d = posterior.mean.shape
-    columns = np.empty((d, DRAWS + 4 * n))
+    n, d = effects.mean.shape
+    actions, slopes = np.empty((DRAWS + 4 * n, d)), np.empty((n, d))
     for k in range(DRAWS):
         toward = views[k].rest
         if dot(toward, toward) == 0.0:
-            toward = normals[:d]
-        copy_into(farthest(body, toward), columns[:, k])
+            toward = normals[:d].copy()
+        copy_into(farthest(body, toward), actions[k])
     for contest in range(2):
-        view = views[2 * contest]
-        slopes = gradient(view, columns[:, 2 * contest].copy())
-        slopes -= gradient(view, columns[:, 2 * contest + 1].copy())
+        _contest(views[2 * contest], actions[2 * contest], actions[2 * contest + 1], slopes)
         for v in range(n):
-            telling = apply(posterior.inverse[v], slopes[v])
+            telling = apply(effects.inverse[v], slopes[v])
             if dot(telling, telling) == 0.0:
                 telling = normals[:d].copy()
             at = DRAWS + 2 * (contest * n + v)
-            copy_into(farthest(body, telling), columns[:, at])
-            copy_into(farthest(body, scaled(-1.0, telling)), columns[:, at + 1])
-    squared = np.zeros(columns.shape[1])
-    for j in range(d):
-        for k in range(squared.size):
-            squared[k] += columns[j, k] * columns[j, k]
-    return Menu(columns, squared)
+            copy_into(farthest(body, telling), actions[at])
+            copy_into(farthest(body, scaled(-1.0, telling)), actions[at + 1])
+    return actions
 
 
 register(InformationKnobs, _on_arms, _on_ball)
@@ -217,17 +196,12 @@ class InformationDirected(CompiledPolicy):
                 "InformationDirected plays the projected reward and must be told no tolerance, got one "
                 "(DirectedThompson and ProtectedThompson play within tolerances)"
             )
-        if self.problem.intercept:
-            raise InputError(
-                "intercept must be False, as InformationDirected learns no levels "
-                "(the Thompson players do), got True"
-            )
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
-        object.__setattr__(self, "knobs", InformationKnobs(*common))
+        object.__setattr__(self, "knobs", InformationKnobs(*common, self.problem.intercept))
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """The posterior draws, and a coin for the mixture."""
-        return 1, DRAWS * self.problem.n_vectors * self.problem.dim
+        return 1, DRAWS * self.problem.n_vectors * self.problem.width
 
     def init(self) -> State:
         """State before the first round."""

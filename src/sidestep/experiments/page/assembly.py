@@ -107,7 +107,7 @@ def _experiment(material: Material, spec: Spec) -> str:
 
 
 def _words(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:
-    note = " ".join(spec.note.split())
+    note = " ".join(spec.note.replace("`", "").split())
     told = paper.told(material.summary, spec, list(material.pairs.values()))
     if told:
         said = {"The paper": [told.says], "Played": [note], "Found": told.found}

@@ -142,6 +142,8 @@ def _best_words(body: Mapping[str, Any]) -> str:
 def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
     """What the result would do for the choice between the two; it need not be what does most."""
     most = max(shares.values(), default=0.0)
+    if most < 0.01:
+        return f"No single result of this {plan.words.candidate} tells them apart by 1%."
     if shares.get(measured, 0.0) >= most:
         doubt = _doubt_text(": this one result should remove", shares, measured, beside)
         return f"What tells them apart best is what they do to {measured}{doubt}."
