@@ -83,7 +83,8 @@ def first_paint(board: Board, places: Places, counts: Counts) -> None:
     """The page of a study with 10,000 events and 2,000 candidates."""
     for where, place in places.both():
         storage = place()
-        long_record(storage, EVENTS, wide, rounds=12)
+        long_record(storage, EVENTS - 1, wide, rounds=12)
+        Study.open(drills.STUDY, storage, actor="ada").ask()  # leaves a snapshot, as asking does
         with Served(storage, places.folder / "log") as server:
             looks = [look(server, f"/studies/{drills.STUDY}") for _ in range(LOOKS)]
             script = look(server, "/static/htmx.min.js").compressed

@@ -16,6 +16,12 @@ def measured(running, ticket, name="bp"):
     return running.store.events(name, ticket - 1, 1)[0].body["measure"][0]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """However busy the machine is, a page waits for its arithmetic."""
+    monkeypatch.setattr("sidestep.service.pages.study_view.PATIENCE", 60.0)
+
+
 @pytest.fixture
 def clinic_page(running, browser):
     """A study with five results and an open question, question 12."""

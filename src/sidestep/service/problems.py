@@ -80,7 +80,7 @@ def plain_kind(status: int) -> Kind:
 
 def _place(loc: tuple[Any, ...]) -> str:
     """Names of ours and numbers, without what the checker calls its own branches."""
-    if loc[0] == "header":
+    if loc[:1] == ("header",):
         return str(loc[-1])  # declared by a route, so not the caller's words
     parts = (str(part) for part in loc)
     kept = (part for part in parts if not _BRANCH.match(part))
