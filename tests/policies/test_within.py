@@ -9,6 +9,8 @@ import sidestep as ss
 from sidestep.core.aims import expected_values, expected_within, within
 from sidestep.core.posterior import Posterior, posterior_of
 from sidestep.core.tolerances import limits_of
+from sidestep.environments import Instance
+from sidestep.experiments.simulate import play
 from sidestep.policies.catalog import POLICIES
 from sidestep.policies.within import slopes_within
 
@@ -24,6 +26,9 @@ def world(seed, noise=0.1, actions=None):
     return ss.environments.Instance(theta, actions or ss.Arms(arms), **told)
 
 
+LEARN_LEVELS = ("protected-thompson", "directed-thompson", "information-directed")
+
+
 @pytest.mark.parametrize("name", FOLLOW)
 def test_no_rank_is_needed_within_tolerances(name):
     problem = ss.Problem(dim=3, n_protected=2, noise_scale=None, tolerance=0.1)
@@ -36,9 +41,7 @@ def test_a_policy_that_would_play_another_game_says_so(name, refusal):
     assert "no tolerance, got one" in refusal(POLICIES[name], problem)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(POLICIES) - {"protected-thompson", "directed-thompson"})
-)
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - set(LEARN_LEVELS)))
 def test_no_policy_pretends_to_learn_a_level(name, refusal):
     problem = ss.Problem(dim=3, n_protected=2, subspace_dim=1, noise_scale=0.1, intercept=True)
     assert "intercept must be False" in refusal(POLICIES[name], problem)
@@ -150,3 +153,17 @@ def test_a_level_costs_a_few_more_rounds_and_no_more(oracle):
         ]
         ratios.append(paid[1].cumulative_regret[-1] / paid[0].cumulative_regret[-1])
     assert oracle.mean_at_most(np.array(ratios), 2.0)
+
+
+def test_where_levels_are_learned_the_baseline_is_bought_to_tell_them_from_effects():
+    """An arm alone shows level and effect together, and however often, neither of the two."""
+    arms = np.random.default_rng(3).uniform(0.3, 0.55, (12, 3))
+    arms = ss.Arms(np.vstack([np.zeros(3), arms]))
+    told = {"tolerance": 0.3, "penalty": 5.0, "intercept": [0.8, -0.7]}
+    game = Instance([[0.57, 0.57, 0.57], [0.1, -0.1, 0.1]], arms, noise_scale=0.02, **told)
+    policy = ss.DirectedThompson(game.problem)
+    turns = list(play(policy, game, 40, seed=0))
+    assert "explore" in {turn.decision.phase for turn in turns if turn.decision.arm == 0}
+    advice = ss.recommend(policy, turns[-1].state, arms)
+    assert advice.assured
+    assert advice.arm != 0

@@ -16,6 +16,9 @@ baseline has the largest expected value, and would be played for ever. Where som
 the phase says "cautious": what qualifies is played, and measured there is what tells most of what was
 wanted. Where nothing but the safe action qualifies it says "held": it asks for leave, for Decision.rival.
 
+Where levels are learned, measuring an action shows its level and its effect together: then there is a
+blind spot, and an arm that tells the two apart, such as the baseline, is bought as in DirectedThompson.
+
 ProtectedThompson draws with the whole spread and asks for no price. DirectedThompson draws with less: a
 penalty of many tolerances is a steep price for every draw that goes beyond them.
 """
@@ -34,7 +37,14 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import copy_into, scaled
 from sidestep.core.kernels import kernel
-from sidestep.core.places import Found, Place, best_expected_in, best_in
+from sidestep.core.places import (
+    Found,
+    Place,
+    Telling,
+    best_expected_in,
+    best_in,
+    most_telling_in,
+)
 from sidestep.core.posterior import (
     Posterior,
     Prior,
@@ -49,8 +59,11 @@ from sidestep.core.problem import Problem, Query, checked_parts
 from sidestep.core.solids import Body
 from sidestep.core.tolerances import Limits
 from sidestep.errors import InputError
-from sidestep.policies.base import CAUTIOUS, HELD, PLAY
+from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+
+FAIR = 0.05  # share of the contested variance that one result should take off
+INFORMATIVE = 0.5  # and of what the most telling one takes off
 
 
 class WithinKnobs(NamedTuple):
@@ -138,6 +151,35 @@ def _padded(posterior: Posterior, slopes: FloatArray) -> FloatArray:
 
 
 @kernel
+def _purchase(
+    knobs: WithinKnobs,
+    known: tuple[Posterior, Posterior],
+    place: Place,
+    slopes: FloatArray,
+    played: Found,
+    draws: Draws,
+) -> tuple[bool, Telling]:
+    """Whether to play what tells a level from an effect, and what; known: with levels, and without.
+
+    Only where the action itself is uninformative: one result there takes no fair share off the variance
+    of its value, and another action takes far more. What costs more than kappa standard deviations is
+    bought the more rarely.
+    """
+    posterior, effects = known
+    d, contested = slopes.shape[1], variance(effects, slopes)
+    a = _measured(knobs, d, played.action)
+    here = most_telling(posterior, knobs.costs, _padded(posterior, slopes), a)[1]
+    told = most_telling_in(place, posterior, knobs.costs, slopes, played.action[:d])
+    if here >= FAIR * contested or here >= INFORMATIVE * told.gain:
+        return False, told
+    if knobs.kappa == np.inf:
+        return True, told
+    price = expected_within(knobs.limits, effects, played.action[:d])
+    price -= expected_within(knobs.limits, effects, told.action[:d])
+    return price * np.sqrt(draws.uniforms[0]) <= knobs.kappa * np.sqrt(contested), told
+
+
+@kernel
 def _choose(
     knobs: WithinKnobs, evidence: Evidence, place: Place, draws: Draws
 ) -> tuple[Found, int, int]:
@@ -156,6 +198,11 @@ def _choose(
             played = leader
             slopes = slopes_within(limits, effects, played.action[:d])
     phase = PLAY
+    if knobs.has_levels and knobs.caution.level == 0.0 and played.arm >= 0:
+        bought, told = _purchase(knobs, (posterior, effects), place, slopes, played, draws)
+        if bought:
+            value = expected_within(limits, effects, told.action[:d])
+            return Found(told.action, told.arm, value), told.vector, EXPLORE
     if knobs.caution.level > 0.0:
         chance = chance_within(limits, effects, played.action[:d])
         if chance < knobs.caution.level:
