@@ -20,14 +20,16 @@ from statistics import median
 from typing import Any
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "studies"), str(Path(__file__).parent)]
+HERE = (TESTS, TESTS / "studies", TESTS / "service", Path(__file__).parent)
+sys.path[:0] = map(str, HERE)
 
 import drills  # noqa: E402
+from long_records import long_record  # noqa: E402
+from over_http import first_paint, killed_service, pairs_over_http  # noqa: E402
 from reference import Client  # noqa: E402
 from scoreboard import LONG, SHORT, Board, Counts, Places, said, started  # noqa: E402
 from workers import Worker  # noqa: E402
 
-from sidestep.studies.storage.events import Entry, utc_now  # noqa: E402
 from sidestep.studies.storage.record import verify  # noqa: E402
 from sidestep.studies.storage.sql import SqlStore  # noqa: E402
 from sidestep.studies.study import Study  # noqa: E402
@@ -242,27 +244,6 @@ def against(medians: dict[str, float], name: str) -> str:
     return f", {medians[name] / medians['Optuna']:.1f}x Optuna"
 
 
-def long_study(storage: str, count: int) -> None:
-    """A study of so many events: what one real round wrote, over and over, with other values."""
-    with tempfile.TemporaryDirectory() as folder:
-        small = f"{folder}/small.db"
-        drills.fresh(small, drills.OF_STUDY)
-        story(small, 1, again=False)
-        with closing(SqlStore.open(small)) as store:
-            head, (created, asked, answered) = store.head(drills.STUDY), store.events(drills.STUDY)
-    chance, events = random.Random(0), [created]
-    for seq in range(2, count + 1):
-        if seq % 2 == 0:
-            entry = Entry("asked", asked.body, "ada", key=f"ask/{seq}")
-        else:
-            body = answered.body | {"value": chance.gauss(0, 10)}
-            entry = Entry("answered", body, "ada", seq - 1, body["outcome"], f"tell/{seq}")
-        events.append(entry.linked(seq, events[-1].hash, utc_now()))
-    end = events[-1]
-    with closing(SqlStore.open(storage)) as store:
-        store.adopt(head._replace(seq=end.seq, hash=end.hash, updated=end.at), events)
-
-
 def first_ask(reports: Any, storage: str) -> None:
     before = time.process_time()
     study = Study.open(drills.STUDY, storage, actor="bob")
@@ -273,7 +254,7 @@ def first_ask(reports: Any, storage: str) -> None:
 def reopening(board: Board, places: Places, counts: Counts) -> None:
     for where, place in places.both():
         storage = place()
-        long_study(storage, counts.events)
+        long_record(storage, counts.events, lambda small: drills.fresh(small, drills.OF_STUDY))
         for claim in ("reading a record without a snapshot", "reopening and the first ask"):
             (seconds,) = Worker(first_ask, storage).join()
             board.put(f"{claim}, {counts.events} events", where, f"{seconds:.3f} s of CPU")
@@ -295,6 +276,9 @@ ROWS = {
     "resumed": resumed,
     "pairs": pairs_a_second,
     "reopening": reopening,
+    "over HTTP": pairs_over_http,
+    "killed service": killed_service,
+    "first paint": first_paint,
 }
 
 

@@ -15,6 +15,7 @@ from databases import own_postgres, postgres, storage  # noqa: F401  # fixtures
 from disks import small_disk  # noqa: F401
 from sidestep.core.kernels import ieee_arithmetic
 from sidestep.errors import InputError
+from sidestep.experiments import simulate
 
 ROOT = Path(__file__).parents[1]
 IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" / "warfarin.csv")
@@ -100,3 +101,9 @@ def _ieee_arithmetic():
     """Kernels that a test calls from Python divide by zero as they do everywhere."""
     with ieee_arithmetic():
         yield
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short runs are played as they are, whatever was played or compiled on this machine before."""
+    monkeypatch.setattr(simulate, "is_worth_compiling", lambda *_, **__: False)

@@ -15,6 +15,8 @@ from typer.main import get_command
 
 from sidestep.cli.main import app
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [path for path in sorted(DOCS.rglob("*.md")) if "_build" not in path.parts]

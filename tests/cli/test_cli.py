@@ -154,6 +154,14 @@ knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.
 """
 
 
+def seconds_to_start():
+    """How long a bare interpreter with numpy takes to come and go just now: about 0.2 s undisturbed."""
+    started = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import numpy"], check=True)
+    return time.monotonic() - started
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("presses", [1, 2])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_leaves_within_three_seconds_and_keeps_what_was_finished(tmp_path, jobs, presses):
@@ -172,16 +180,17 @@ def test_ctrl_c_leaves_within_three_seconds_and_keeps_what_was_finished(tmp_path
     while len(list(out.rglob("*.parquet"))) < 4 and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.5)  # the long runs are in hand
+    allowed = 3 * max(1.0, seconds_to_start())  # three seconds, where the machine has time for us
     started = time.monotonic()
     for _ in range(presses):
         os.killpg(child.pid, signal.SIGINT)
         time.sleep(0.02)
     try:
-        _, said = child.communicate(timeout=10)
+        _, said = child.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         raise
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < allowed
     assert child.returncode == 130
     assert presses == 2 or "finished runs are kept, --resume goes on" in said
     assert "Traceback" not in said

@@ -12,6 +12,8 @@ import pytest
 
 import sidestep as ss
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 NAMED = re.compile(r"^ *([A-Za-z]\w*(?:, [A-Za-z]\w*)*) {2,}\S", re.MULTILINE)
 ROOMS = ("environments", "policies", "theory")
 SAID_ELSEWHERE = {"Trace", "load_results", "simulate", "simulate_many"}  # docs/reference/lab.md
@@ -47,6 +49,10 @@ CALLED = {
 }
 
 
+HEAVY = {"environments.diabetes"}  # loads scikit-learn
+EXAMPLES = [pytest.param(name, marks=pytest.mark.full if name in HEAVY else ()) for name in CALLED]
+
+
 def parameters_of(thing: Any) -> set[str]:
     """What it is called with; of a study, `create` is what one calls."""
     called = ss.Study.create if thing is ss.Study else thing
@@ -74,7 +80,7 @@ def test_every_parameter_of_a_verb_of_a_study_is_explained(verb):
     assert parameters_of(method) <= named_in(inspect.getdoc(method) or "")
 
 
-@pytest.mark.parametrize("name", CALLED)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_of_a_public_name_does_what_it_shows(name):
     thing = CALLED[name]
     if name.rpartition(".")[2] in NO_EXAMPLE:
@@ -91,7 +97,7 @@ def test_every_public_name_stands_on_a_page_of_the_reference():
     pages = (Path(__file__).parents[2] / "docs" / "reference").glob("*.md")
     said = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     shown = {
-        name.rpartition(".")[2] for name in re.findall(r"auto(?:class|function):: (\S+)", said)
+        name.rpartition(".")[2] for name in re.findall(r"auto(?:class|function):: ([\w.]+)", said)
     }
     called = {
         name.rpartition(".")[2]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from sidestep.core.compiled import compiled
 from sidestep.core.estimator import (
     REFACTOR,
     absorb,
@@ -114,9 +115,9 @@ def replayed(condition, rounds, arms, seed):
     past = history(condition, rounds, arms, seed)
     rho = np.full(2, past.rho)
     evidence = no_evidence(rho, DIM)
-    absorb_all(evidence, rho, 1, past.actions, past.feedback)
+    compiled(absorb_all)(evidence, rho, 1, past.actions, past.feedback)
     precision, moment = long_sums(*past)
-    gram, plain = plain_sums(past.actions, past.feedback)
+    gram, plain = compiled(plain_sums)(past.actions, past.feedback)
     regularised = gram.astype(LONG) + LONG(past.rho) * np.eye(DIM, dtype=LONG)
     return Replayed(
         evidence,

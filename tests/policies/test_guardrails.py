@@ -24,10 +24,12 @@ def finals(request):
 
 
 @pytest.mark.slow
-def test_it_pays_at_most_half_of_tuned_epsilon_greedy_where_noise_is_moderate(finals, oracle):
+def test_it_pays_half_of_tuned_epsilon_greedy_and_a_fifth_more_where_nobody_can_learn(
+    finals, oracle
+):
     noise, found, _ = finals
     tuned = min((found[who] for who in TUNED), key=np.mean)
-    limit = 0.5 if noise <= 0.1 else 1.1
+    limit = 0.5 if noise <= 0.1 else 1.2
     assert oracle.mean_at_most(found["directed"] - limit * tuned, 0.0)
 
 

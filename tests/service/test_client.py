@@ -75,6 +75,13 @@ def test_what_is_no_address_is_refused(refusal, url):
     assert "http://" in refusal(Client, url)
 
 
+@pytest.mark.parametrize("key", ["visit 7", "é", "日本", "a\nb"])
+def test_a_key_that_no_header_can_carry_is_refused_before_it_is_sent(refusal, running, key):
+    with Client(running.url) as client:
+        study = clinic(client)
+        assert "without spaces" in refusal(study.ask, key=key)
+
+
 def test_what_is_no_answer_of_ours_is_said():
     assert isinstance(refused(Answer(502, {}, b"<html>")), ServiceError)
     assert isinstance(refused(Answer(418, {}, b'{"type":"x/new","detail":"d"}')), InputError)

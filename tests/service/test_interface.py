@@ -6,7 +6,7 @@ import threading
 import httpx
 import pytest
 
-from clinic import FACTORS, PROTECTED, TARGET, clinic, play
+from clinic import AIM, FACTORS, PROTECTED, TARGET, clinic, play
 from sidestep.studies.storage.exchange import export_study
 from sidestep.studies.storage.memory import MemoryStore
 
@@ -24,8 +24,7 @@ def test_a_study_is_set_up_asked_and_told(web):
         "factors": [factor.to_config() for factor in FACTORS],
         "target": TARGET.to_config(),
         "protected": [outcome.to_config() for outcome in PROTECTED],
-        "aim": "clean",
-        "rank": 2,
+        **AIM,
         "vocabulary": "clinic",
         "seed": 7,
     }

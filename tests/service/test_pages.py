@@ -16,6 +16,12 @@ def measured(running, ticket, name="bp"):
     return running.store.events(name, ticket - 1, 1)[0].body["measure"][0]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """However busy the machine is, a page waits for its arithmetic."""
+    monkeypatch.setattr("sidestep.service.pages.study_view.PATIENCE", 60.0)
+
+
 @pytest.fixture
 def clinic_page(running, browser):
     """A study with five results and an open question, question 12."""
@@ -54,6 +60,18 @@ def test_the_page_has_the_order_of_the_card(running, browser):
     ]
     places = [page.index(words) for words in order]
     assert places == sorted(places)
+
+
+def test_a_price_that_matters_is_noted_with_a_way_around_it(running, browser):
+    study = clinic(running.store)
+    play(study, 5)
+    ticket = study.ask(actor="a colleague")
+    price = study.questions()[0].body["price"]
+    assert price > study.plan.target.matters
+    page = browser.get("/studies/bp")
+    assert f"Price: {price:.1f} mmHg less this visit" in text_of(page).replace(" </b>", " ")
+    assert "Asking has a price" not in text_of(page)
+    assert f"/studies/bp/questions/{ticket.id}/instead" in page.text
 
 
 def test_a_result_is_saved_and_said_to_be_from_the_record(running, clinic_page):

@@ -75,6 +75,12 @@ def test_a_refusal_does_not_repeat_what_came(web, study):
     assert secret not in text
 
 
+def test_a_bad_header_is_named(web, study):
+    refused = post(web, f"{study}/tickets", "{}", **{"Idempotency-Key": "visit 7"})
+    is_problem(refused, 422)
+    assert refused.json()["detail"].startswith("Idempotency-Key must be letters, digits")
+
+
 def test_a_request_that_is_too_large_is_refused_as_it_streams(web, running):
     sent = 0
 

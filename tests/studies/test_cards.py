@@ -187,6 +187,7 @@ def setting(dose):
         ),
         ({"best": {"candidate": 1, "action": setting(40)}}, "It is today's best."),
         ({"phase": "explore"}, "This regimen is not expected to be the best."),
+        ({"shares": {"sodium": 0.001}}, "No single result of this regimen tells them apart by 1%."),
         ({"phase": "held"}, "Of no other regimen is it sure enough that it stays within limits"),
         ({"purpose": "confirm"}, "This is what would be recommended today."),
         ({"results": 0}, "Nothing is known yet."),
@@ -281,6 +282,16 @@ def test_caution_is_said_where_it_is_taken():
     text = " ".join(str(study.ask()).split())
     assert "Asked with caution: within all limits with at least 95%" in text
     assert "not a fence" not in text
+
+
+def test_a_wide_head_goes_on_two_lines():
+    head = ("no.", "systolic pressure", "resting heart rate")
+    card = Card("x", "t", sections=(Section("", (Table((("1", "−13", "+4"),), head),)),))
+    assert card.text(34).splitlines()[1:] == [
+        "       systolic  resting heart",
+        "  no.  pressure  rate",
+        "  1    −13       +4",
+    ]
 
 
 def test_a_wide_table_is_broken_not_cut():

@@ -215,6 +215,7 @@ def short():
     return study
 
 
+@pytest.mark.full
 def test_rounds_left_are_said_where_asked_for_and_kept_until_a_result_comes(short):
     assert short.best().rounds_left is None
     low, high = short.best(rounds=True).rounds_left

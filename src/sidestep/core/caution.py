@@ -8,7 +8,7 @@ is wanted and does not qualify is replaced by what does: among arms by the best,
 most of what is wanted; in a solid by the best within limits that are drawn in.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,7 +20,7 @@ from sidestep.core.forms import Menu, arm_of
 from sidestep.core.gaussian import chance_above
 from sidestep.core.geometry import dot, lowest_argmax
 from sidestep.core.kernels import FAMILIES, by_type, kernel
-from sidestep.core.places import Found
+from sidestep.core.places import Found, Place
 from sidestep.core.posterior import Posterior, effect_of, most_telling_arm, spreads_of
 from sidestep.core.solids import Body
 from sidestep.core.tolerances import Limits
@@ -80,7 +80,11 @@ class Wanted(NamedTuple):
 
 @by_type
 def cautious_in(
-    place: Any, limits: Limits, known: tuple[Posterior, Posterior], wanted: Wanted, caution: Caution
+    place: Place,
+    limits: Limits,
+    known: tuple[Posterior, Posterior],
+    wanted: Wanted,
+    caution: Caution,
 ) -> tuple[Found, bool]:
     """What is played instead of what is wanted, and whether anything but the safe action qualifies.
 

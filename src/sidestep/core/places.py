@@ -4,7 +4,7 @@ A policy that asks `best_along` and `most_telling_in` is written once for both: 
 decides which kernel answers, in Python at every call, in compiled code once.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from sidestep.core.actions import ON_A_SOLID
 from sidestep.core.aims import expected_values, expected_within, values_within
@@ -21,6 +21,8 @@ from sidestep.core.posterior import (
 )
 from sidestep.core.solids import Body, farthest
 from sidestep.core.tolerances import Limits
+
+Place: TypeAlias = Menu | Body  # where an action is chosen
 
 
 class Found(NamedTuple):
@@ -41,14 +43,14 @@ class Telling(NamedTuple):
 
 
 @by_type
-def best_along(place: Any, direction: FloatArray, otherwise: FloatArray) -> Found:
+def best_along(place: Place, direction: FloatArray, otherwise: FloatArray) -> Found:
     """The action farthest along a direction; on a solid, where that is zero, along `otherwise`."""
     raise NotImplementedError
 
 
 @by_type
 def most_telling_in(
-    place: Any, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
+    place: Place, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
 ) -> Telling:
     """What takes most off the variance of a quantity with these slopes, per cost of a measurement.
 
@@ -90,13 +92,13 @@ def _telling_in_solid(
 
 
 @by_type
-def best_in(place: Any, limits: Limits, vectors: FloatArray) -> Found:
+def best_in(place: Place, limits: Limits, vectors: FloatArray) -> Found:
     """The best action within tolerances under given vectors (L+1, d)."""
     raise NotImplementedError
 
 
 @by_type
-def best_expected_in(place: Any, limits: Limits, posterior: Posterior) -> Found:
+def best_expected_in(place: Place, limits: Limits, posterior: Posterior) -> Found:
     """The action with the largest expected value within tolerances; on a solid: at the means.
 
     There its own expected value is told, which is at most what the means say.

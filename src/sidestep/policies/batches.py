@@ -140,7 +140,7 @@ def _restricted_panel(
     return panel
 
 
-def asker(policy: Any, restrictions: Restrictions | None) -> Callable[..., Decision]:
+def asker(policy: Policy[Any], restrictions: Restrictions | None) -> Callable[..., Decision]:
     """`ask` of a policy, which keeps to restrictions where there are any."""
     ask: Callable[..., Decision] = policy.ask
     if restrictions is None:

@@ -8,7 +8,7 @@ it is worth its price.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import dot
 from sidestep.core.kernels import kernel
 from sidestep.core.levels import measured, padded
-from sidestep.core.places import Found, Telling, best_along, most_telling_in
+from sidestep.core.places import Found, Place, Telling, best_along, most_telling_in
 from sidestep.core.pooled import ranks
 from sidestep.core.posterior import (
     Posterior,
@@ -116,7 +116,7 @@ def _purchase(
     knobs: DirectedKnobs,
     posterior: Posterior,
     contest: tuple[FloatArray, FloatArray, FloatArray],
-    place: Any,
+    place: Place,
     view: Frame,
     coin: float,
 ) -> tuple[bool, Telling, float]:
@@ -140,7 +140,7 @@ def _purchase(
 
 @kernel
 def _choose(
-    knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, place: Any, draws: Draws
+    knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
 ) -> tuple[Found, int, int]:
     """What is played, among arms or in a solid, which vector is measured, and the phase."""
     posterior = posterior_of(knobs.prior, evidence)

@@ -1,7 +1,7 @@
 """Epsilon-greedy (Alg. "epsilon greedy"): the paper's simplest baseline."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -51,15 +51,18 @@ class EpsilonGreedyWithinKnobs(NamedTuple):
     has_levels: bool
 
 
+Coin: TypeAlias = EpsilonGreedyKnobs | EpsilonGreedyWithinKnobs
+
+
 @kernel
-def _explores(knobs: Any, evidence: Evidence, draws: Draws) -> bool:
+def _explores(knobs: Coin, evidence: Evidence, draws: Draws) -> bool:
     """Whether this is a round of chance: probability min(1, epsilon / sqrt(t)) (E5)."""
     t = total(evidence.counts, 0) + 1
     return draws.uniforms[0] < knobs.epsilon / np.sqrt(t)
 
 
 @kernel
-def _explored_index(knobs: Any, evidence: Evidence, draws: Draws) -> int:
+def _explored_index(knobs: Coin, evidence: Evidence, draws: Draws) -> int:
     L = evidence.counts.size - 1
     if knobs.protected_only and L > 0:
         return 1 + draw_one(draws.uniforms[2], L)

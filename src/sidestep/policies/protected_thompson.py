@@ -10,7 +10,7 @@ ball (docs/theory.md).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.kernels import kernel
 from sidestep.core.levels import measured, padded
-from sidestep.core.places import Found, best_along
+from sidestep.core.places import Found, Place, best_along
 from sidestep.core.pooled import (
     ranks,
 )
@@ -67,7 +67,7 @@ class ThompsonKnobs(NamedTuple):
 
 @kernel
 def _choose(
-    knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, place: Any, draws: Draws
+    knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
 ) -> tuple[Found, int]:
     """What is played, among arms or in a solid, and which vector is measured."""
     posterior = posterior_of(knobs.prior, evidence)

@@ -45,12 +45,12 @@ def takes_pending(policy: Policy[Any]) -> bool:
     return _takes(policy, pending=())
 
 
-def takes_restrictions(policy: Any) -> bool:
+def takes_restrictions(policy: Policy[Any]) -> bool:
     """Whether `ask` keeps to restrictions."""
     return _takes(policy, restrictions=None)
 
 
-def _takes(policy: Any, **named: Any) -> bool:
+def _takes(policy: Policy[Any], **named: object) -> bool:
     try:
         inspect.signature(policy.ask).bind(None, None, None, **named)
     except TypeError:

@@ -202,7 +202,7 @@ def recommend(
     return Recommendation(
         *(found.action, found.arm, worth, effects, found.probability, found.rivals),
         spectrum=policy.spectrum(state),
-        loss=Loss(float(given_up.mean()), float(np.quantile(given_up, level))),
+        loss=Loss(float(given_up.mean()), WIDER_VALUES * float(np.quantile(given_up, level))),
         verdicts=verdicts,
         assured=found.assured,
         within=_chance_within(outlook, found.action),

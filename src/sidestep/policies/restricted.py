@@ -11,6 +11,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.estimator import Evidence
 from sidestep.core.posterior import relative_costs
 from sidestep.core.problem import Problem, Query
+from sidestep.core.solids import Solid
 from sidestep.errors import InputError
 from sidestep.policies.base import CompiledPolicy, Decision
 from sidestep.policies.belief import belief_of, outcome_effects, quantile
@@ -92,7 +93,7 @@ def _affordable(here: Standpoint, arms: Arms, told: Restrictions) -> Arms:
 
 
 def _drawn_back(
-    here: Standpoint | None, solid: Any, told: Restrictions, action: FloatArray
+    here: Standpoint | None, solid: Solid, told: Restrictions, action: FloatArray
 ) -> FloatArray:
     """An action of a solid, drawn back until the step and the price allow it.
 
@@ -110,7 +111,7 @@ def _drawn_back(
     return np.array(way[np.flatnonzero(values[0] - values <= cap)[-1]])
 
 
-def _best(here: Standpoint, solid: Any, told: Restrictions) -> FloatArray:
+def _best(here: Standpoint, solid: Solid, told: Restrictions) -> FloatArray:
     """Today's best action of a solid, as far as the step reaches."""
     return within_reach(told, best_in_solid(here, solid))
 

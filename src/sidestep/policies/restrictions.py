@@ -69,7 +69,7 @@ class Restrictions:
             )
 
 
-def checked_restrictions(problem: Problem, told: Any, last: FloatArray) -> Restrictions:
+def checked_restrictions(problem: Problem, told: object, last: FloatArray) -> Restrictions:
     """The restrictions, or one sentence that says why they are none of this problem.
 
     last: the action that was told last, where they name none.
@@ -144,7 +144,7 @@ def _box(box: Box, told: Restrictions) -> Box:
     return Box(low, high)
 
 
-def _whole_numbers(name: str, value: Any) -> tuple[int, ...] | None:
+def _whole_numbers(name: str, value: object) -> tuple[int, ...] | None:
     if value is None:
         return None
     numbers = np.atleast_1d(np.asarray(value))
@@ -155,7 +155,7 @@ def _whole_numbers(name: str, value: Any) -> tuple[int, ...] | None:
     return tuple(sorted(set(numbers.tolist())))
 
 
-def _numbers(name: str, value: Any) -> Any:
+def _numbers(name: str, value: object) -> Any:
     """One number, or a tuple of them; a step must not be negative."""
     if value is None:
         return None

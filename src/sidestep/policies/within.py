@@ -34,7 +34,7 @@ from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import copy_into, scaled
 from sidestep.core.kernels import kernel
-from sidestep.core.places import Found, best_expected_in, best_in
+from sidestep.core.places import Found, Place, best_expected_in, best_in
 from sidestep.core.posterior import (
     Posterior,
     Prior,
@@ -81,10 +81,11 @@ def caution_for(problem: Problem, level: float, safe: Any) -> Caution:
     return Caution(float(level), start)
 
 
-def check_start(knobs: Any, actions: Actions) -> None:
+def check_start(knobs: object, actions: Actions) -> None:
     """Raise where caution has nowhere to start in a solid; arms may come and go."""
-    cautious = isinstance(knobs, WithinKnobs) and knobs.caution.level > 0.0
-    if cautious and not isinstance(actions, Arms) and not actions.contains(knobs.caution.safe):
+    if not isinstance(knobs, WithinKnobs) or knobs.caution.level == 0.0:
+        return
+    if not isinstance(actions, Arms) and not actions.contains(knobs.caution.safe):
         raise InputError(
             f"safe must be an action of the {type(actions).__name__}, got "
             f"{shown(knobs.caution.safe.tolist())}"
@@ -138,7 +139,7 @@ def _padded(posterior: Posterior, slopes: FloatArray) -> FloatArray:
 
 @kernel
 def _choose(
-    knobs: WithinKnobs, evidence: Evidence, place: Any, draws: Draws
+    knobs: WithinKnobs, evidence: Evidence, place: Place, draws: Draws
 ) -> tuple[Found, int, int]:
     """What is played, among arms or in a solid, which vector is measured, and the phase."""
     posterior, limits = posterior_of(knobs.prior, evidence), knobs.limits

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from sidestep.errors import AccessError
 from sidestep.service.kinds import KINDS, Kind
+from sidestep.service.wire import KEY_PATTERN, KEY_SENTENCE
 
 MEDIA_TYPE = "application/problem+json"
 LONGEST_PLACE = 60
@@ -16,6 +17,12 @@ LONGEST_PLACE = 60
 
 _OURS = re.compile(r"[a-z_]{1,20}|\d{1,6}")  # anything else may be the caller's own words
 _BRANCH = re.compile(r"(constrained-|function-|dict\[|list\[|tuple\[|(float|int|str|bool)$)")
+_WORDS = (
+    ("Input should be", "must be"),
+    ("Value error, ", ""),
+    (f"String should match pattern '{KEY_PATTERN}'", KEY_SENTENCE),
+    ("String should have", "must have"),
+)
 
 
 UNAUTHENTICATED = Kind(401, "unauthenticated", "Who are you?")
@@ -73,10 +80,14 @@ def plain_kind(status: int) -> Kind:
 
 def _place(loc: tuple[Any, ...]) -> str:
     """Names of ours and numbers, without what the checker calls its own branches."""
+    if loc[:1] == ("header",):
+        return str(loc[-1])  # declared by a route, so not the caller's words
     parts = (str(part) for part in loc)
     kept = (part for part in parts if not _BRANCH.match(part))
     return ".".join(part if _OURS.fullmatch(part) else "…" for part in kept)[:LONGEST_PLACE]
 
 
 def _sentence(said: str) -> str:
-    return said.replace("Input should be", "must be").replace("Value error, ", "")[:200]
+    for theirs, ours in _WORDS:
+        said = said.replace(theirs, ours)
+    return said[:200]

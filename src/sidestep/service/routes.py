@@ -31,6 +31,7 @@ from sidestep.service.schemas import (
     NewStudy,
     Withdrawal,
 )
+from sidestep.service.wire import KEY_PATTERN
 from sidestep.studies.people.roles import ADMIN, ASK, CORRECT, READ, TELL
 from sidestep.studies.storage.exchange import event_to_json
 from sidestep.studies.study import Study
@@ -44,7 +45,7 @@ Key = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        pattern=r"^[!-~]+$",
+        pattern=KEY_PATTERN,
         description="The same key again is the same request, not a second one.",
     ),
 ]

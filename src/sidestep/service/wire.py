@@ -7,6 +7,7 @@ the entry is there once or not at all.
 import http.client
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from sidestep.service.kinds import error_of
 
 AGAIN = (429, 502, 503, 504)  # statuses after which it is of use to try again
 LONGEST_NAP = 2.0
+KEY_PATTERN = r"^[!-~]+$"  # what a header can carry
+KEY_SENTENCE = "must be letters, digits and signs of ASCII, without spaces"
 
 
 class Answer(NamedTuple):
@@ -54,6 +57,8 @@ class Wire:
         key: str | None = None,
     ) -> Answer:
         """What the service answers; one of our exceptions where it refuses."""
+        if key and not re.fullmatch(KEY_PATTERN, key):
+            raise InputError(f"a key {KEY_SENTENCE}, got {key!r}")
         headers = {"Accept": "application/json"}
         headers |= {"Content-Type": kind} if body is not None else {}
         headers |= {"Idempotency-Key": key} if key else {}

@@ -35,7 +35,8 @@ def folder(tmp_path_factory):
     noisy = {"id": NOISY, "world": "synthetic", "title": "noisy"}
     write(folder, spec_of(*PLAYERS, name="synthetic", worlds=(first, noisy)), cost)
     write(folder, spec_of(*PLAYERS, name="ball", worlds=("ball",)), on_ball)
-    write(folder, spec_of(*PLAYERS, name="another", worlds=("other",)), cost)
+    unknown = {"id": "unknown", "world": "synthetic", "judged": False}
+    write(folder, spec_of(*PLAYERS, name="another", worlds=("other", unknown)), cost)
     return folder
 
 
@@ -57,8 +58,9 @@ def final(summary, world, entry):
 @pytest.mark.full
 def test_the_finding_is_five_sentences_with_the_numbers_of_the_runs(summary):
     scope, stand, first, why, bound = story.sentences(summary, [])
-    assert scope.startswith("3 players met 4 worlds in 48 runs")
+    assert scope.startswith("3 players met 5 worlds in 60 runs")
     assert "lowest mean regret on 4 of 4 worlds" in stand
+    assert "on 1 more, where no arm shows which one is best, it is at up to 1.00 times" in stand
     for world in ("synthetic", NOISY):
         for entry in PLAYERS:
             assert final(summary, world, entry) in first
@@ -79,8 +81,8 @@ def test_what_was_not_played_is_not_spoken_of(tmp_path):
 
 
 def test_rows_come_in_the_papers_order_and_a_pair_is_one_row(tmp_path, folder, summary):
-    names = [row.title.partition(":")[0] for row in story.rows_of(summary, [])]
-    assert names == ["synthetic", "synthetic", "ball", "another"]
+    names = [row.panel.title.partition(":")[0] for row in story.rows_of(summary, [])]
+    assert names == ["synthetic", "synthetic", "ball", "another", "another"]
     worlds = [
         {"id": f"lower-bound-{which}", "world": "lower-bound", "horizon": 100, "group": "pair"}
         for which in (1, 2)
@@ -88,8 +90,8 @@ def test_rows_come_in_the_papers_order_and_a_pair_is_one_row(tmp_path, folder, s
     write(tmp_path, spec_of("oful", "uniform", worlds=worlds), lambda job: np.ones(HORIZON))
     pairs = pairs_of(summarise(tmp_path).worlds)
     (row,) = story.rows_of(summarise(tmp_path), pairs)
-    assert row.title == "lower bound: the larger of the pair, T=100"
-    assert [series.final.mean() for series in row.series] == [100.0, 100.0]
+    assert row.panel.title == "lower bound: the larger of the pair, T=100"
+    assert [series.final.mean() for series in row.panel.series] == [100.0, 100.0]
 
 
 def test_every_experiment_of_the_paper_says_what_print_says_what_was_found_and_the_difference(

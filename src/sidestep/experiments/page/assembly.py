@@ -75,8 +75,8 @@ def _lead(material: Material) -> str:
     said = "".join(f"<p>{text(words)}</p>\n" for words in story.sentences(summary, pairs))
     drawn = ""
     if STORY in material.pictures:
-        rows = story.common(story.rows_of(summary, pairs))
-        names = {series.entry: series.name for row in rows for series in row.series}
+        panels = story.common(story.rows_of(summary, pairs))
+        names = {series.entry: series.name for panel in panels for series in panel.series}
         drawn = picture(material.pictures[STORY].bare, story.FIGURE)
         drawn = f"<div>{drawn}{legend(styles_for(summary), names)}</div>"
     return f'<div class="lead"><div>{said}</div>{drawn}</div>\n'
@@ -107,7 +107,7 @@ def _experiment(material: Material, spec: Spec) -> str:
 
 
 def _words(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:
-    note = " ".join(spec.note.split())
+    note = " ".join(spec.note.replace("`", "").split())
     told = paper.told(material.summary, spec, list(material.pairs.values()))
     if told:
         said = {"The paper": [told.says], "Played": [note], "Found": told.found}

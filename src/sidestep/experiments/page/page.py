@@ -41,6 +41,8 @@ def brief(value: float | None) -> str:
     """A number to three digits, for sentences."""
     if value is None or math.isnan(value):
         return UNKNOWN
+    if abs(value) < 1e-9:  # rounding
+        return "0"
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
 
 

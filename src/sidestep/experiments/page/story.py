@@ -1,14 +1,15 @@
 """How the report begins: what was found, in five sentences and one figure."""
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sidestep.experiments.numbers.bounds import Pairs, is_paired, upper_rows
 from sidestep.experiments.numbers.summary import NEAR, Series, Summary, WorldSummary
 from sidestep.experiments.page.page import brief, share
-from sidestep.experiments.page.panel import times
+from sidestep.experiments.page.panel import name_of, times
 from sidestep.experiments.page.paper import GREEDY, OURS, THEIRS, place_of
 from sidestep.experiments.pictures.sheets import Panel
 
@@ -20,21 +21,28 @@ FIGURE = (
 FIRST, NOISY = ("synthetic", "synthetic"), ("synthetic", "synthetic-r0.1")  # experiment, world
 
 
-def rows_of(summary: Summary, pairs: Sequence[Pairs]) -> list[Panel]:
+class Row(NamedTuple):
+    """One world of the figure."""
+
+    panel: Panel
+    judged: bool  # whether it counts where players are compared over all worlds
+
+
+def rows_of(summary: Summary, pairs: Sequence[Pairs]) -> list[Row]:
     """What the figure has a row for: every world but a panel's, and of a pair the larger regret."""
     alone = {spec.name for spec in summary.specs if not spec.panel}
     rows = [
-        (world.experiment, Panel(_name(world), world.series))
+        (world.experiment, Row(Panel(_name(world), world.series), world.spec.judged))
         for world in summary.worlds
         if world.experiment in alone and not is_paired(world)
     ]
-    larger = [(pair.worlds[0].experiment, _larger(pair)) for pair in pairs]
+    larger = [(pair.worlds[0].experiment, Row(_larger(pair), judged=True)) for pair in pairs]
     rows += [(name, row) for name, row in larger if name in alone]
     return [row for _, row in sorted(rows, key=lambda named: place_of(named[0]))]
 
 
 def _name(world: WorldSummary) -> str:
-    return f"{world.experiment}: {world.spec.title or world.spec.id}"
+    return f"{world.experiment}: {name_of(world.spec)}"
 
 
 def _larger(pair: Pairs) -> Panel:
@@ -43,13 +51,12 @@ def _larger(pair: Pairs) -> Panel:
     return Panel(f"lower bound: the larger of the pair, T={last}", series)
 
 
-def common(rows: Sequence[Panel]) -> list[Panel]:
+def common(rows: Sequence[Row]) -> list[Panel]:
     """The rows with those players alone that play more than half of them."""
-    counts: dict[str, int] = {}
-    for series in (series for row in rows for series in row.series):
-        counts[series.entry] = counts.get(series.entry, 0) + 1
+    panels = [row.panel for row in rows]
+    counts = Counter(series.entry for panel in panels for series in panel.series)
     many = {entry for entry, count in counts.items() if 2 * count > len(rows)}
-    return [Panel(row.title, [one for one in row.series if one.entry in many]) for row in rows]
+    return [panel._replace(series=[s for s in panel.series if s.entry in many]) for panel in panels]
 
 
 def sentences(summary: Summary, pairs: Sequence[Pairs]) -> list[str]:
@@ -67,24 +74,37 @@ def _scope(summary: Summary) -> str:
     )
 
 
-def stand(rows: Sequence[Panel], entry: str) -> str:
+def stand(rows: Sequence[Row], entry: str) -> str:
     """How a player does over all worlds."""
-    factors = {}
-    label = ""
-    for row in rows:
-        means = {series.entry: float(series.final.mean()) for series in row.series}
-        if entry in means and min(means.values()) > 0:
-            factors[row.title] = means[entry] / min(means.values())
-            label = next(series.label for series in row.series if series.entry == entry)
-    if not factors:
+    judged = _factors([row.panel for row in rows if row.judged], entry)
+    aside = _factors([row.panel for row in rows if not row.judged], entry)
+    if not judged:
         return ""
-    led, near = (sum(factor <= limit for factor in factors.values()) for limit in (1, NEAR))
-    worst = max(factors, key=factors.__getitem__)
-    farthest = f"; it is farthest from it on {worst}, by a factor of {times(factors[worst])}"
-    return (
-        f"{label}, ours, has the lowest mean regret on {led} of {len(factors)} worlds and stays within "
-        f"{NEAR:g} times the lowest on {near}{farthest if factors[worst] > 1 else ''}."
+    found = [series for row in rows for series in row.panel.series if series.entry == entry]
+    led, near = (sum(factor <= limit for factor in judged.values()) for limit in (1, NEAR))
+    worst = max(judged, key=judged.__getitem__)
+    words = (
+        f"{found[0].label}, ours, has the lowest mean regret on {led} of {len(judged)} worlds and stays "
+        f"within {NEAR:g} times the lowest on {near}"
     )
+    if judged[worst] > 1:
+        words += f"; it is farthest from it on {worst}, by a factor of {times(judged[worst])}"
+    if aside:
+        words += (
+            f"; on {len(aside)} more, where no arm shows which one is best, it is at up to "
+            f"{times(max(aside.values()))} times the lowest"
+        )
+    return f"{words}."
+
+
+def _factors(panels: Sequence[Panel], entry: str) -> dict[str, float]:
+    """Mean regret of a player over the lowest, by world."""
+    factors = {}
+    for panel in panels:
+        means = {series.entry: float(series.final.mean()) for series in panel.series}
+        if entry in means and min(means.values()) > 0:
+            factors[panel.title] = means[entry] / min(means.values())
+    return factors
 
 
 def _series(summary: Summary, place: tuple[str, str], entry: str) -> Series | None:

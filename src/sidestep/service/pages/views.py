@@ -10,8 +10,10 @@ from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import (
     expect_text,
     fence_text,
+    is_best,
     price_text,
     reason_text,
+    risk_text,
     why_text,
 )
 from sidestep.studies.cards.card import VERDICTS, verdict_of
@@ -96,7 +98,8 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
         "fields": [field_of(plan, name, body) for name in question.waiting],
         "why": _why(plan, body),
         "shares": share_rows(body),
-        "price": learning_price(plan, body),
+        "price": noted_price(plan, body),
+        "risk": risk_text(plan),
         "effects": effect_rows(plan, _effects(plan, body["effects"])),
         "fence": fence_text(plan),
         "asked": f"asked {age_text(question.at)} by {question.actor}",
@@ -151,17 +154,19 @@ def share_rows(body: Mapping[str, Any]) -> list[Share]:
 
 
 def _why(plan: Plan, body: Mapping[str, Any]) -> str:
-    """Why this; the shares have a picture, and the price of learning a note of its own."""
+    """Why this; the shares have a picture, and a price that matters a note of its own."""
     if not body["results"]:
         return why_text(plan, body)
-    price = "" if learning_price(plan, body) else price_text(plan, body)
+    price = "" if noted_price(plan, body) else price_text(plan, body)
     return f"{reason_text(plan, body, beside=False)} {price}".strip()
 
 
-def learning_price(plan: Plan, body: Mapping[str, Any]) -> str:
-    """What a learning round costs, where it does: 2.1 mmHg."""
-    price = body.get("price")
-    if price is None or body.get("phase") != "explore" or price <= 0:
+def noted_price(plan: Plan, body: Mapping[str, Any]) -> str:
+    """What a round costs that is for learning, or that costs more than matters: 2.1 mmHg."""
+    price, matters = body.get("price"), plan.target.matters
+    if price is None or price <= 0 or is_best(body, body):
+        return ""
+    if body.get("phase") != "explore" and (matters is None or price <= matters):
         return ""
     return with_unit(number(price, digits_of_loss(plan.target)), plan.target.unit)
 

@@ -142,6 +142,8 @@ def _best_words(body: Mapping[str, Any]) -> str:
 def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
     """What the result would do for the choice between the two; it need not be what does most."""
     most = max(shares.values(), default=0.0)
+    if most < 0.01:
+        return f"No single result of this {plan.words.candidate} tells them apart by 1%."
     if shares.get(measured, 0.0) >= most:
         doubt = _doubt_text(": this one result should remove", shares, measured, beside)
         return f"What tells them apart best is what they do to {measured}{doubt}."
@@ -191,8 +193,12 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     than = f"{_best_words(body)}{named}"
     if price <= HARDLY * (target.matters or target.half / 20):
         return f"It should do about as well as {than}: {less} less {now}."
-    risk = "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
-    return f"Asking has a price{risk}: about {less} less {now} than {than}."
+    return f"Asking has a price{risk_text(plan)}: about {less} less {now} than {than}."
+
+
+def risk_text(plan: Plan) -> str:
+    """What a price has in it beside the goal, to follow a noun."""
+    return "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
 
 
 def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:

@@ -58,8 +58,23 @@ def _content(content: Content, width: int) -> list[str]:
 
 
 def _table(table: Table, width: int) -> list[str]:
-    rows = [[_cell(cell) for cell in row] for row in ([table.head] if table.head else [])]
-    rows += [[_cell(cell) for cell in row] for row in table.rows]
+    body = [[_cell(cell) for cell in row] for row in table.rows]
+    heads: list[list[list[str]]] = [[list(table.head)], _broken(table.head)] if table.head else [[]]
+    for head in heads:
+        lines = _aligned([*head, *body], width)
+        if lines is not None:
+            return lines
+    return [line for row in [*heads[0], *body] for line in _stacked(row, width)]
+
+
+def _broken(head: tuple[str, ...]) -> list[list[str]]:
+    """A head on two lines: the last word of every cell below the others."""
+    parts = [name.rpartition(" ") for name in head]
+    return [[first for first, _, _ in parts], [last for _, _, last in parts]]
+
+
+def _aligned(rows: list[list[str]], width: int) -> list[str] | None:
+    """Cells under each other; None where that is too wide."""
     columns = max(len(row) for row in rows)
     rows = [row + [""] * (columns - len(row)) for row in rows]
     wide = [max(len(row[j]) for row in rows) for j in range(columns)]
@@ -68,7 +83,7 @@ def _table(table: Table, width: int) -> list[str]:
         lines = [(" " * gap).join(map(str.ljust, row, widths)).rstrip() for row in rows]
         if max(map(len, lines)) <= width:
             return lines
-    return [line for row in rows for line in _stacked(row, width)]
+    return None
 
 
 def _tight(rows: list[list[str]]) -> list[int]:
