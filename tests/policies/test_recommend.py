@@ -210,3 +210,18 @@ def test_intervals_cover_for_outcomes_that_are_coins():
 
     rates = covered(lambda instance: ss.DirectedThompson(instance.problem), world, 100)
     assert (rates >= 0.93).all(), rates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise_scale", [0.1, 1.0])
+def test_intervals_cover_where_a_resolution_is_told_instead_of_the_rank(noise_scale):
+    """One rank for every draw covered 46 of 100 rewards at R = 1 after 500 rounds."""
+
+    def policy(instance):
+        return ss.DirectedThompson(ss.Problem(8, 6, noise_scale=noise_scale, resolution=0.1))
+
+    def world(seed):
+        return synthetic(8, 6, 3, "fixed:60", noise_scale=noise_scale, seed=7000 + seed)
+
+    rates = covered(policy, world, 40, stops=(20, 100, 500))
+    assert (rates >= 0.93).all(), rates
