@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from sidestep.core.forms import Menu
-from sidestep.core.information import (
-    add_information,
-    best_measurement,
-    best_mixture,
-    expected_gain,
-    squares,
-    standing,
-)
+from sidestep.core.gaussian import expected_gain
+from sidestep.core.information import best_measurement, best_mixture, information, standing
 from sidestep.core.posterior import Posterior, variance
 
 
@@ -55,8 +49,7 @@ def test_information_is_what_a_measurement_leaves_of_the_variance(posterior):
     rng = np.random.default_rng(2)
     arms, slopes = rng.standard_normal((5, 4)), rng.standard_normal((3, 4))
     menu = Menu(np.ascontiguousarray(arms.T), (arms**2).sum(axis=1))
-    found = np.zeros((3, 5))
-    add_information(posterior, slopes, menu, squares(posterior, menu), found)
+    found = information(posterior, slopes[None], menu)
     for v in range(3):
         for k, arm in enumerate(arms):
             after = posterior.inverse.copy()
@@ -66,8 +59,8 @@ def test_information_is_what_a_measurement_leaves_of_the_variance(posterior):
 
 
 def test_the_best_measurement_weighs_costs():
-    information = np.array([[0.5, 0.2], [0.6, 0.3]])
-    best, vector = best_measurement(information, np.array([1.0, 2.0]))
+    told = np.array([[0.5, 0.2], [0.6, 0.3]])
+    best, vector = best_measurement(told, np.array([1.0, 2.0]))
     assert vector.tolist() == [0, 0]
     assert best.tolist() == [0.5, 0.2]
 

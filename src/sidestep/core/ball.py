@@ -51,10 +51,12 @@ def normal_to(rows: FloatArray, point: FloatArray) -> FloatArray:
 def support_point(spread: FloatArray, action: FloatArray) -> FloatArray:
     """The longest move along the action inside an ellipsoid: u = spread a / w(a); (d,).
 
-    <a, u> = w(a), and <b, u> <= w(b) for every other b.
+    <a, u> = w(a), and <b, u> <= w(b) for every other b. Of no action it is no move.
     """
     move, result = apply(spread, action), np.zeros(action.size)
-    add(result, 1.0 / math.sqrt(dot(move, action)), move)
+    width = math.sqrt(dot(move, action))
+    if width > 0.0:
+        add(result, 1.0 / width, move)
     return result
 
 
