@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq, nnls
 
 from sidestep.core import ball, dual
+from sidestep.core.compiled import compiled
 from sidestep.core.kernels import kernel
 
 RHO, DELTA = 0.1, 1e-3
@@ -252,7 +253,7 @@ def test_the_bound_is_above_every_value_and_mostly_tight():
         state = sampled(rng, d, s, NOISES[k % 3])
         action, value, bound = ball.optimistic_action(*state, 1e-4)
         assert_sound(state, action, value, bound)
-        climbs = best_random_ascent(state.centre, state.spread, rng.normal(size=(10, d)))
+        climbs = compiled(best_random_ascent)(state.centre, state.spread, rng.normal(size=(10, d)))
         assert climbs <= bound * (1 + 1e-9)
         gaps.append((bound - value) / value)
     assert np.median(gaps) < 1e-6
@@ -311,7 +312,7 @@ def test_the_ellipsoid_points_at_the_action_attain_its_value(noise):
         assert a @ (theta[0] - coefficients @ theta[1:]) == pytest.approx(value, abs=1e-7)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_two_hundred_random_climbs_do_not_find_better_in_late_states():
     rng = np.random.default_rng(11)
     short, loose = [], 0
@@ -326,7 +327,9 @@ def test_two_hundred_random_climbs_do_not_find_better_in_late_states():
         for state in late(rng, d, s, noise, rounds=200, every=10):
             action, value, bound = ball.optimistic_action(*state, 1e-4)
             assert_sound(state, action, value, bound)
-            rival = best_random_ascent(state.centre, state.spread, rng.normal(size=(200, d)))
+            rival = compiled(best_random_ascent)(
+                state.centre, state.spread, rng.normal(size=(200, d))
+            )
             short.append(1 - value / rival)
             loose += bound > value * (1 + 1e-4)
     assert len(short) >= 50
