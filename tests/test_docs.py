@@ -168,6 +168,15 @@ def test_every_field_stands_in_the_notation(fields):
         assert f"`{field}`" in text, field
 
 
+def test_every_name_of_the_notation_stands_in_its_file():
+    for row in rows_of(page("docs/notation.md")):
+        files = [ROOT / "src" / "sidestep" / name for name in re.findall(r"[\w/]+\.py", row[-1])]
+        words = set(re.findall(r"\w+", "".join(file.read_text() for file in files)))
+        names = [re.split(r"[^\w.]", name)[0] for name in re.findall(r"`([^`]+)`", row[1])]
+        missing = [name for name in names if files and name.split(".")[-1] not in words]
+        assert not missing, row
+
+
 def test_every_file_that_the_notation_names_exists():
     for row in rows_of(page("docs/notation.md")):
         file = row[-1]

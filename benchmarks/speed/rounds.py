@@ -16,7 +16,7 @@ from sidestep.core.forms import Menu, empty_forms
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
 from sidestep.environments.instance import Instance, feedback_of
-from sidestep.policies.base import CompiledPolicy
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Draws, choose
 
 

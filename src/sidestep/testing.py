@@ -25,7 +25,8 @@ from sidestep.environments.synthetic import synthetic
 from sidestep.errors import UnreachedDirectionsWarning
 from sidestep.experiments.record import Trace
 from sidestep.experiments.simulate import play, simulate
-from sidestep.policies.base import PHASES, CompiledPolicy
+from sidestep.policies.base import PHASES
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.protocol import plays_of
 
 Maker = Callable[..., Any]

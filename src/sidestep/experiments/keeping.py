@@ -10,7 +10,7 @@ from sidestep.core.checks import SLACK
 from sidestep.core.solids import SOLIDS
 from sidestep.environments.instance import Instance
 from sidestep.experiments.record import Trace
-from sidestep.policies.base import CompiledPolicy
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.recommend import recommend
 
 

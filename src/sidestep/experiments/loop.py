@@ -27,8 +27,8 @@ from sidestep.environments.instance import Truth, feedback_of, worth
 from sidestep.environments.sources import FRESH, LISTED, Source
 from sidestep.experiments.chance import Chance
 from sidestep.experiments.record import Record, record_round, write_numbers
-from sidestep.policies.base import after_monitor
 from sidestep.policies.dispatch import Choice, Draws, choose, choose_on_ball
+from sidestep.policies.monitoring import after_monitor
 
 
 class Game(NamedTuple):

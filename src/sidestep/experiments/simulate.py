@@ -31,7 +31,8 @@ from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.chance import Dealer, streams_of
 from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
 from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
-from sidestep.policies.base import PHASES, CompiledPolicy, Decision, Policy
+from sidestep.policies.base import PHASES, Decision, Policy
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice
 from sidestep.policies.monitoring import Watch
 from sidestep.policies.protocol import check_can_play, check_decision, check_plays, takes_pending

@@ -19,7 +19,8 @@ from sidestep.core.problem import Problem
 from sidestep.core.rank import rank_odds
 from sidestep.core.tolerances import Limits
 from sidestep.errors import InputError
-from sidestep.policies.base import CompiledPolicy, State
+from sidestep.policies.base import State
+from sidestep.policies.compiled_policy import CompiledPolicy
 
 WIDER = 1.1
 CERTAIN = 0.05  # a rank that the spectrum excludes at this level is no longer weighed

@@ -37,7 +37,8 @@ from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body
-from sidestep.policies.base import EXPLORE, PLAY, CompiledPolicy, State
+from sidestep.policies.base import EXPLORE, PLAY, State
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.sampling import (
     common_knobs,

@@ -8,10 +8,13 @@ them. So there is one loop, and every policy's arithmetic is written once.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sidestep.core import kernels
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu, empty_forms
+from sidestep.core.geometry import dot, scaled
 from sidestep.core.kernels import by_type, kernel
 from sidestep.core.solids import Body
 
@@ -23,6 +26,18 @@ class Draws(NamedTuple):
 
     uniforms: FloatArray
     normals: FloatArray
+
+
+@kernel
+def random_direction(normals: FloatArray) -> FloatArray:
+    """A direction drawn evenly from the sphere; (d,)."""
+    return scaled(1.0 / np.sqrt(dot(normals, normals)), normals)
+
+
+@kernel
+def draw_one(uniform: float, count: int) -> int:
+    """One of 0..count-1, evenly."""
+    return min(int(uniform * count), count - 1)
 
 
 class Choice(NamedTuple):

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from sidestep.core.arrays import FloatArray
-from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.belief import belief_of, outcome_effects, quantile
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.state import State
 
 

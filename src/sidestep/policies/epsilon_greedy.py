@@ -16,17 +16,10 @@ from sidestep.core.places import best_in
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body, farthest
 from sidestep.core.tolerances import Limits
-from sidestep.policies.base import (
-    EXPLORE,
-    PLAY,
-    CompiledPolicy,
-    State,
-    check_equal_costs,
-    confidence_for,
-    draw_one,
-    known_rank,
-)
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.base import EXPLORE, PLAY, State
+from sidestep.policies.compiled_policy import CompiledPolicy
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, draw_one, register
+from sidestep.policies.knobs import check_equal_costs, confidence_for, known_rank
 from sidestep.policies.monitoring import Watch, monitor_for
 
 

@@ -14,16 +14,10 @@ from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body, farthest
-from sidestep.policies.base import (
-    EXPLORE,
-    PLAY,
-    CompiledPolicy,
-    check_equal_costs,
-    confidence_for,
-    draw_one,
-    known_rank,
-)
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.base import EXPLORE, PLAY
+from sidestep.policies.compiled_policy import CompiledPolicy
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, draw_one, register
+from sidestep.policies.knobs import check_equal_costs, confidence_for, known_rank
 
 
 class ExploreThenCommitKnobs(NamedTuple):

@@ -42,7 +42,8 @@ from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
 from sidestep.errors import InputError
-from sidestep.policies.base import CompiledPolicy, State
+from sidestep.policies.base import State
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.sampling import (
     common_knobs,

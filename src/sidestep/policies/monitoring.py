@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.arrays import IntArray
+from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_choice, check_integer
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
+from sidestep.core.kernels import kernel
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
+from sidestep.policies.base import EXPLORE, LOCKED, PLAY
+from sidestep.policies.dispatch import Choice
 
 SILENT, WARNS, EXPLORES = 0, 1, 2  # what the monitor says of an action that is played once more
 
@@ -49,3 +52,16 @@ class Watch(NamedTuple):
         locked, arm, vector = locked_in(*known, int(same[0]))
         word = EXPLORES if self.monitor.explores else WARNS
         return np.array([word if locked else SILENT, arm, vector], dtype=np.int64)
+
+
+@kernel(refcounts=False)
+def after_monitor(verdict: IntArray, last: FloatArray, menu: Menu, choice: Choice) -> Choice:
+    """The choice once the lock-in monitor has spoken: its verdict is on the last action, played again."""
+    if choice.phase != PLAY or verdict[0] == SILENT:
+        return choice
+    for j in range(last.size):
+        if menu.columns[j, choice.arm] != last[j]:
+            return choice
+    if verdict[0] == EXPLORES:
+        return Choice(verdict[1], verdict[2], EXPLORE, np.nan)
+    return Choice(choice.arm, choice.vector, LOCKED, choice.value)

@@ -17,14 +17,10 @@ from sidestep.core.geometry import lowest_argmax
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body
-from sidestep.policies.base import (
-    PLAY,
-    CompiledPolicy,
-    check_equal_costs,
-    confidence_for,
-    random_direction,
-)
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.base import PLAY
+from sidestep.policies.compiled_policy import CompiledPolicy
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, random_direction, register
+from sidestep.policies.knobs import check_equal_costs, confidence_for
 
 
 class OFULKnobs(NamedTuple):

@@ -16,8 +16,8 @@ from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer, check_positive
 from sidestep.core.kernels import ieee_arithmetic
-from sidestep.policies.base import CompiledPolicy
 from sidestep.policies.belief import checked_belief
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.draws import draw_vectors
 from sidestep.policies.recommend import recommend
 from sidestep.policies.state import State

@@ -22,16 +22,10 @@ from sidestep.core.problem import Problem
 from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import Body
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
-from sidestep.policies.base import (
-    CORE_SET,
-    FOREVER,
-    PLAY,
-    CompiledPolicy,
-    check_equal_costs,
-    confidence_for,
-    random_direction,
-)
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.base import CORE_SET, PLAY
+from sidestep.policies.compiled_policy import FOREVER, CompiledPolicy
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, random_direction, register
+from sidestep.policies.knobs import check_equal_costs, confidence_for
 from sidestep.policies.monitoring import Watch, monitor_for
 from sidestep.policies.state import State
 

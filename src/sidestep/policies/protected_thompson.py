@@ -39,7 +39,8 @@ from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import gradient, pooled_frame
 from sidestep.core.solids import Body
-from sidestep.policies.base import PLAY, CompiledPolicy, State
+from sidestep.policies.base import PLAY, State
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.sampling import (
     common_knobs,

@@ -25,7 +25,7 @@ from sidestep.core.rank import Spectrum
 from sidestep.core.showing import brief, notebook_table
 from sidestep.core.solids import Solid, farthest
 from sidestep.core.tolerances import Limits
-from sidestep.policies.base import CompiledPolicy, State
+from sidestep.policies.base import State
 from sidestep.policies.belief import (
     Belief,
     Interval,
@@ -35,6 +35,7 @@ from sidestep.policies.belief import (
     quantile,
     within_odds,
 )
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.draws import CHAINS, KEPT, Sample, draw_of_ranks, draw_vectors
 from sidestep.policies.settling import Narrowing, Settling, settling, unsettled, verdicts_of
 from sidestep.policies.standpoint import standpoint_of

@@ -13,8 +13,9 @@ from sidestep.core.posterior import relative_costs
 from sidestep.core.problem import Problem, Query
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
-from sidestep.policies.base import CompiledPolicy, Decision
+from sidestep.policies.base import Decision
 from sidestep.policies.belief import belief_of, outcome_effects, quantile
+from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.reasons import standpoint_for
 from sidestep.policies.recommend import recommend
 from sidestep.policies.restrictions import (

@@ -22,17 +22,10 @@ from sidestep.core.kernels import kernel
 from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body
-from sidestep.policies.base import (
-    EXPLORE,
-    PLAY,
-    CompiledPolicy,
-    State,
-    check_equal_costs,
-    confidence_for,
-    known_rank,
-    random_direction,
-)
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.base import EXPLORE, PLAY, State
+from sidestep.policies.compiled_policy import CompiledPolicy
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, random_direction, register
+from sidestep.policies.knobs import check_equal_costs, confidence_for, known_rank
 from sidestep.policies.monitoring import Watch, monitor_for
 
 TOLERANCE = 1e-2

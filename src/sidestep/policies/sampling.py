@@ -19,7 +19,9 @@ from sidestep.core.posterior import (
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
-from sidestep.policies.base import FOREVER, State, confidence_for
+from sidestep.policies.base import State
+from sidestep.policies.compiled_policy import FOREVER
+from sidestep.policies.knobs import confidence_for
 
 
 class SamplingKnobs(Protocol):

@@ -12,14 +12,10 @@ from sidestep.core.forms import PRECISION, Forms, Menu
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem
 from sidestep.core.solids import Body, farthest
-from sidestep.policies.base import (
-    EXPLORE,
-    CompiledPolicy,
-    check_equal_costs,
-    confidence_for,
-    draw_one,
-)
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.base import EXPLORE
+from sidestep.policies.compiled_policy import CompiledPolicy
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, draw_one, register
+from sidestep.policies.knobs import check_equal_costs, confidence_for
 
 
 class UniformKnobs(NamedTuple):

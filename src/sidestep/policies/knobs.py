@@ -1,0 +1,79 @@
+"""Knobs that several policies share, checked when one is built, and problems that it would not play."""
+
+import numpy as np
+
+from sidestep.core.checks import (
+    check_choice,
+    check_positive,
+    check_probability,
+    check_scale,
+    shown,
+)
+from sidestep.core.confidence import RADII, Confidence
+from sidestep.core.problem import Problem, per_vector
+from sidestep.errors import InputError
+
+
+def known_rank(problem: Problem, policy: str) -> int:
+    """s, or one sentence that asks for it."""
+    if problem.subspace_dim is None:
+        raise InputError(f"{policy} needs the problem's subspace_dim, got None")
+    return problem.subspace_dim
+
+
+def check_equal_costs(problem: Problem, policy: str) -> None:
+    """Raise where one measurement costs more than another: this policy would take no notice."""
+    if np.ptp(per_vector(problem.costs, problem.n_vectors)) > 0:
+        raise InputError(
+            f"costs must be the same for every vector, as {policy} does not weigh them "
+            f"(the Thompson players do), got {shown(problem.costs)}"
+        )
+
+
+def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: bool) -> None:
+    """Refuse an aim that a policy would not follow: never play another game than was asked for."""
+    if problem.tolerance is not None and not follows_tolerances:
+        raise InputError(
+            "this policy plays the projected reward and must be told no tolerance, got one "
+            "(the Thompson players and EpsilonGreedy play within tolerances)"
+        )
+    if problem.intercept and problem.tolerance is None and not learns_levels:
+        raise InputError(
+            "intercept must be False, as this policy learns no levels for the projected reward "
+            "(the Thompson players do), got True"
+        )
+
+
+def confidence_for(
+    problem: Problem,
+    *,
+    rho: float,
+    delta: float,
+    radius: str = "logdet",
+    needs_noise: bool = True,
+    memory: float | None = None,
+    follows_tolerances: bool = False,
+    learns_levels: bool = False,
+) -> Confidence:
+    """How the sets are drawn, from knobs that are checked here; delta is for one vector.
+
+    A policy that can do without being told the noise has NaN for it, and widths that are NaN.
+    """
+    _check_aim(problem, follows_tolerances=follows_tolerances, learns_levels=learns_levels)
+    noise = problem.noise if needs_noise else problem.known_noise
+    check_scale("rho", rho)
+    check_probability("delta", delta)
+    check_choice("radius", radius, tuple(RADII))
+    if memory is not None:
+        check_positive("memory", memory)
+        if memory <= 1:
+            raise InputError(f"memory must be more than 1 round, got {memory}")
+    return Confidence(
+        np.full(problem.n_vectors, float(rho)),
+        noise,
+        float(problem.norm_bound),
+        float(problem.action_bound),
+        float(delta),
+        RADII[radius],
+        1.0 if memory is None else 1.0 - 1.0 / memory,
+    )
