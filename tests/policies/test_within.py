@@ -14,7 +14,13 @@ from sidestep.experiments.simulate import play
 from sidestep.policies.catalog import POLICIES
 from sidestep.policies.within import slopes_within
 
-FOLLOW = ("directed-thompson", "epsilon-greedy", "protected-thompson", "uniform")
+FOLLOW = (
+    "directed-thompson",
+    "epsilon-greedy",
+    "information-directed",
+    "protected-thompson",
+    "uniform",
+)
 
 
 def world(seed, noise=0.1, actions=None):
@@ -69,10 +75,11 @@ def test_within_tolerances_it_has_at_most_half_of_what_chance_pays(oracle):
     assert oracle.mean_at_most(np.array(shares), 0.5)
 
 
-def test_on_a_box_it_plays_step_by_step():
+@pytest.mark.parametrize("policy", [ss.DirectedThompson, ss.InformationDirected])
+def test_on_a_box_it_plays_step_by_step(policy):
     box = ss.Box(-0.3 * np.ones(5), 0.3 * np.ones(5))
     game = world(1, actions=box)
-    trace = ss.simulate(ss.DirectedThompson(game.problem), game, 15)
+    trace = ss.simulate(policy(game.problem), game, 15)
     assert (np.abs(trace.action) <= 0.3 + 1e-9).all()
 
 

@@ -41,10 +41,10 @@ from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
-from sidestep.errors import InputError
 from sidestep.policies.base import State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.information_within import InformationWithinKnobs
 from sidestep.policies.sampling import (
     common_knobs,
     first_state,
@@ -187,18 +187,17 @@ class InformationDirected(CompiledPolicy):
     rho: float | None = None
     memory: float | None = None
     delta: float = 0.05
-    knobs: InformationKnobs = field(init=False, repr=False, compare=False)
+    knobs: InformationKnobs | InformationWithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
 
     def __post_init__(self) -> None:
-        if self.problem.tolerance is not None:
-            raise InputError(
-                "InformationDirected plays the projected reward and must be told no tolerance, got one "
-                "(DirectedThompson and ProtectedThompson play within tolerances)"
-            )
         common = common_knobs(self.problem, self.rho, self.memory, self.delta)
-        object.__setattr__(self, "knobs", InformationKnobs(*common, self.problem.intercept))
+        knobs: InformationKnobs | InformationWithinKnobs
+        knobs = InformationKnobs(*common, self.problem.intercept)
+        if self.problem.limits is not None:
+            knobs = InformationWithinKnobs(*common, self.problem.limits, self.problem.intercept)
+        object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """The posterior draws, and a coin for the mixture."""

@@ -35,7 +35,7 @@ def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: boo
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
             "this policy plays the projected reward and must be told no tolerance, got one "
-            "(the Thompson players and EpsilonGreedy play within tolerances)"
+            "(the Thompson players, InformationDirected and EpsilonGreedy play within tolerances)"
         )
     if problem.intercept and problem.tolerance is None and not learns_levels:
         raise InputError(

@@ -35,8 +35,9 @@ from sidestep.core.checks import is_finite, shown
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu
-from sidestep.core.geometry import copy_into, scaled
+from sidestep.core.geometry import scaled
 from sidestep.core.kernels import kernel
+from sidestep.core.levels import measured, padded
 from sidestep.core.places import (
     Found,
     Place,
@@ -117,37 +118,18 @@ def slopes_within(limits: Limits, posterior: Posterior, action: FloatArray) -> F
 
 
 @kernel
-def _measured(knobs: WithinKnobs, d: int, action: FloatArray) -> FloatArray:
-    """The action with the coordinate of the level, where that is learned; see Problem.lifted."""
-    if not knobs.has_levels or action.size > d:
-        return action
-    measured = np.empty(d + 1)
-    copy_into(action, measured)
-    measured[d] = 2.0 * knobs.confidence.action_bound * np.sqrt(d)
-    return measured
-
-
-@kernel
 def _most_telling(
     knobs: WithinKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
 ) -> int:
     """The vector to measure along an action whose value has these slopes in the effects, (L+1, d)."""
-    a = _measured(knobs, slopes.shape[1], action)
+    width = posterior.mean.shape[1]
+    a = measured(action, width, knobs.confidence.action_bound)
     if not knobs.is_directed:
         return least_known(posterior, knobs.costs, a)
-    index, gain = most_telling(posterior, knobs.costs, _padded(posterior, slopes), a)
+    index, gain = most_telling(posterior, knobs.costs, padded(slopes, width), a)
     if gain <= 0.0 and knobs.caution.level > 0.0:  # the baseline shows its levels only
         return least_known(posterior, knobs.costs, a)
     return index
-
-
-@kernel
-def _padded(posterior: Posterior, slopes: FloatArray) -> FloatArray:
-    """Slopes in what is measured: none in the level, where that is learned; (L+1, width)."""
-    seen = np.zeros(posterior.mean.shape)
-    for v in range(slopes.shape[0]):
-        copy_into(slopes[v], seen[v])
-    return seen
 
 
 @kernel
@@ -167,8 +149,8 @@ def _purchase(
     """
     posterior, effects = known
     d, contested = slopes.shape[1], variance(effects, slopes)
-    a = _measured(knobs, d, played.action)
-    here = most_telling(posterior, knobs.costs, _padded(posterior, slopes), a)[1]
+    seen = padded(slopes, posterior.mean.shape[1])
+    here = most_telling(posterior, knobs.costs, seen, played.action)[1]
     told = most_telling_in(place, posterior, knobs.costs, slopes, played.action[:d])
     if here >= FAIR * contested or here >= INFORMATIVE * told.gain:
         return False, told
@@ -207,7 +189,7 @@ def _choose(
         chance = chance_within(limits, effects, played.action[:d])
         if chance < knobs.caution.level:
             value = value_within(limits, drawn, played.action[:d])
-            wanted = Wanted(drawn, _padded(posterior, slopes), value, knobs.costs)
+            wanted = Wanted(drawn, padded(slopes, posterior.mean.shape[1]), value, knobs.costs)
             played, others = cautious_in(place, limits, (effects, posterior), wanted, knobs.caution)
             phase = CAUTIOUS if others else HELD
     return played, _most_telling(knobs, posterior, slopes, played.action), phase
