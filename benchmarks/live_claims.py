@@ -24,13 +24,14 @@ def main() -> None:
     words.add_argument("--world", choices=sorted(STORIES), action="append")
     words.add_argument("--rounds", type=int, default=ROUNDS)
     words.add_argument("--noise", type=float, default=1.0, help="share of the world's noise")
+    words.add_argument("--policy", default="directed-thompson")
     options = words.parse_args()
     found: dict[str, list[Outcome]] = {kind: [] for kind in options.world or STORIES}
     print("| world | seed | says within | truly within | baseline | gives up | covered |")
     print("|---|---|---|---|---|---|---|")
     for seed in range(options.seeds):
         for kind, outcomes in found.items():
-            end = outcome_of(kind, seed, options.rounds, options.noise)
+            end = outcome_of(kind, seed, options.rounds, options.noise, policy=options.policy)
             outcomes.append(end)
             print(
                 f"| {kind} | {seed} | {end.says} | {end.within} | {end.idle} | {end.lost:.0%} "

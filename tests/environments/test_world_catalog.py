@@ -12,6 +12,7 @@ from sidestep.errors import InputError, UnknownNameError, UnreachedDirectionsWar
 
 NEEDED = {"lower-bound": {"horizon": 1000, "which": 1}, "warfarin": {"preset": "full-rank"}}
 NEEDED["warfarin-lookalike"] = NEEDED["warfarin"]
+NEEDED["held-out"] = {"kind": "one-hot"}
 
 
 @pytest.mark.parametrize("name", WORLDS)

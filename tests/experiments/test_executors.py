@@ -13,6 +13,14 @@ from sidestep.experiments.interrupts import uninterrupted
 pytestmark = pytest.mark.full  # worker processes take a second to start
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C is heard, also where the tests were started in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def doubled(number):
     return 2 * number
 

@@ -46,6 +46,14 @@ def test_a_world_may_have_runs_and_a_horizon_of_its_own():
     ]  # fmt: skip
 
 
+def test_a_policy_may_name_a_group_of_worlds():
+    grouped = GOOD.replace('id = "small"', 'id = "small"\ngroup = "tiny"')
+    named = grouped.replace('policy = "uniform"', 'policy = "uniform"\nworlds = ["tiny"]')
+    spec = parse_spec(named, "good.toml")
+    assert {job.policy_id for job in jobs_of(spec)} >= {"uniform"}
+    assert jobs_of(spec) == jobs_of(parse_spec(grouped, "good.toml"))
+
+
 def test_worlds_are_judged_unless_they_say_otherwise():
     judged = parse_spec(GOOD, "good.toml").worlds[0].judged
     shown = GOOD.replace('world = "synthetic"', 'world = "synthetic"\njudged = false')
@@ -55,7 +63,12 @@ def test_worlds_are_judged_unless_they_say_otherwise():
 def test_the_panel_judges_all_but_what_nobody_can_do_well_on():
     spec = parse_spec(shipped_specs()["panel"], "panel.toml")
     aside = {world.id for world in spec.worlds if not world.judged}
-    assert aside == {"warfarin-paper-r0.001", "lower-bound-1", "lower-bound-2"}
+    assert aside == {
+        "warfarin-paper-r0.001",
+        "lower-bound-1",
+        "lower-bound-2",
+        "rank-deficient-r0.1",
+    }
     assert all((world.runs or spec.runs) >= 50 for world in spec.worlds)
     assert {world.runs for world in spec.worlds if world.world == "blind-spot-family"} == {200}
     assert spec.panel
@@ -93,7 +106,7 @@ def test_the_default_player_is_among_the_players_on_every_world_of_every_experim
         (('id = "uniform"', 'id = "greedy"'), ["policies", "differ", "greedy"]),
         (
             ('policy = "uniform"', 'policy = "uniform"\nworlds = ["x"]'),
-            ["policies.uniform.worlds must be ids of worlds", "'x'"],
+            ["policies.uniform.worlds must be ids or groups of worlds", "'x'"],
         ),
         (("seed = 5", 'reference = "x"'), ["reference", "'x'"]),
         (("seed = 5", "seed = = 5"), ["bad.toml", "TOML"]),

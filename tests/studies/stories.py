@@ -20,11 +20,13 @@ NOTICED = 15
 class Story:
     """Sixty rounds of a study, as life has them; `noise` is how much of the world's there is."""
 
-    def __init__(self, kind: str, storage: Any, seed: int, noise: float = 1.0) -> None:
+    def __init__(
+        self, kind: str, storage: Any, seed: int, noise: float = 1.0, **chosen: Any
+    ) -> None:
         world, setup = STORIES[kind]
         quieter = {name: noise * scale for name, scale in world.noise.items()}
         self.world = replace(world, noise=quieter)
-        self.study = Study.create(kind, storage, seed=seed, **setup())
+        self.study = Study.create(kind, storage, seed=seed, **setup(), **chosen)
         self.rng = np.random.default_rng([seed, 99])
         self.waiting: deque[Any] = deque()
         self.slip: tuple[int, float] | None = None
@@ -78,9 +80,11 @@ class Outcome(NamedTuple):
     effects: int
 
 
-def outcome_of(kind: str, seed: int, rounds: int = ROUNDS, noise: float = 1.0) -> Outcome:
-    """The end of one story, judged by what only the simulation knows."""
-    told = Story(kind, MemoryStore(), seed, noise)
+def outcome_of(
+    kind: str, seed: int, rounds: int = ROUNDS, noise: float = 1.0, **chosen: Any
+) -> Outcome:
+    """The end of one story, judged by what only the simulation knows; chosen: words of the study."""
+    told = Story(kind, MemoryStore(), seed, noise, **chosen)
     study, world = told.play(rounds), told.world
     best = study.best()
     assert best.action is not None

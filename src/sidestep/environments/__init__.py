@@ -4,6 +4,7 @@ from sidestep.environments.catalog import WORLDS, from_config
 from sidestep.environments.genie import Genie
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
+from sidestep.environments.held_out import held_out
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
 from sidestep.environments.sources import FreshArms, Menus
@@ -25,6 +26,7 @@ __all__ = [
     "failure",
     "from_config",
     "guarded_arms",
+    "held_out",
     "lower_bound",
     "synthetic",
     "warfarin",

@@ -8,6 +8,7 @@ from typing import Any
 from sidestep.core.lookup import look_up
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
+from sidestep.environments.held_out import held_out
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
 from sidestep.environments.synthetic import synthetic
@@ -25,6 +26,7 @@ WORLDS: dict[str, Maker] = {
     "blind-spot": blind_spot,
     "blind-spot-family": blind_spot_family,
     "diabetes": diabetes,
+    "held-out": held_out,
     "guarded-arms": guarded_arms,
     "dose-grid": dose_grid,
     "dose-box": dose_box,

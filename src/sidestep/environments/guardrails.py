@@ -77,6 +77,7 @@ def dose_grid(
     penalty: float | None = 5.0,
     *,
     noise_scale: float = 0.1,
+    levels: bool = True,
     seed: int = 0,
 ) -> Instance:
     """Four drugs at three doses, every combination an arm; every outcome has a level to be learned.
@@ -87,6 +88,7 @@ def dose_grid(
     tolerance      of every protected effect, as in Instance
     penalty        of a unit beyond it, as in Instance
     noise_scale    R
+    levels         False: every outcome is zero where nothing is given, and the player knows
     seed           of everything that is drawn
 
     >>> import sidestep as ss
@@ -108,7 +110,7 @@ def dose_grid(
         noise_scale=noise_scale,
         tolerance=tolerance,
         penalty=penalty,
-        intercept=level,
+        intercept=level if levels else None,
     )
 
 

@@ -51,12 +51,12 @@ class WorldSpec(_Table):
     note: str = ""
     horizon: Count | None = None
     runs: Count | None = None
-    group: str = ""  # worlds of one group share a figure
+    group: str = ""  # worlds of one group share a figure, and a policy may name them together
     judged: bool = True  # whether it counts where policies are compared over all worlds
 
 
 class PolicySpec(_Table):
-    """One policy with its knobs, on all worlds or on some."""
+    """One policy with its knobs, on all worlds or on some, named by their ids or groups."""
 
     id: Word
     policy: str
@@ -67,6 +67,10 @@ class PolicySpec(_Table):
     told: dict[
         str, Any
     ] = {}  # what the player is told otherwise than by the world; see sweep.overridden
+
+    def plays(self, world: WorldSpec) -> bool:
+        """Whether it meets that world."""
+        return self.worlds is None or world.id in self.worlds or world.group in self.worlds
 
     def expanded(self) -> "list[PolicySpec]":
         """One policy for every point of the grid."""
@@ -100,6 +104,7 @@ class Spec(_Table):
     @model_validator(mode="after")
     def _names_fit(self) -> "Spec":
         worlds = [world.id for world in self.worlds]
+        groups = {world.group for world in self.worlds if world.group}
         policies = [policy.id for policy in self.policies]
         wrong = [
             f"ids of {kind} must differ, got {name!r} {names.count(name)} times"
@@ -108,10 +113,10 @@ class Spec(_Table):
             if names.count(name) > 1
         ]
         wrong += [
-            f"policies.{policy.id}.worlds must be ids of worlds, got {name!r}"
+            f"policies.{policy.id}.worlds must be ids or groups of worlds, got {name!r}"
             for policy in self.policies
             for name in policy.worlds or ()
-            if name not in worlds
+            if name not in worlds and name not in groups
         ]
         if self.reference and self.reference not in policies:
             wrong.append(f"reference must be the id of a policy, got {self.reference!r}")
@@ -161,7 +166,7 @@ def jobs_of(spec: Spec) -> list[Job]:
         for world in spec.worlds
         for run in range(world.runs or spec.runs)
         for entry in spec.policies
-        if entry.worlds is None or world.id in entry.worlds
+        if entry.plays(world)
         for policy in entry.expanded()
     ]  # fmt: skip
 

@@ -32,7 +32,7 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
             for world in worlds
             if HORIZON not in world.knobs or (world.horizon or 0) <= max(most, least)
         ]
-    kept = {world.id for world in worlds}
+    kept = {name for world in worlds for name in (world.id, world.group)}
     policies = [_among(entry, kept) for entry in spec.policies]
     return spec.model_copy(update=change | {"worlds": worlds, "policies": policies})
 

@@ -1,0 +1,175 @@
+"""Worlds on which nothing was tuned: kinds that an independent audit of this package played.
+
+Built anew from their descriptions. All vectors have length one unless it is said otherwise, and all are
+drawn from the seed.
+"""
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core.actions import Arms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.checks import check_integer
+from sidestep.core.geometry import orthonormal, project_off
+from sidestep.core.lookup import look_up
+from sidestep.environments.instance import Instance
+from sidestep.environments.sources import FreshArms
+
+NEARLY = math.radians(8)  # the angle of two protected vectors that are nearly parallel
+REST = 0.1  # length of what protection leaves of the target, where that is tiny
+WIDE = 10.0  # M as told, where it is ten times the truth
+SHORT = 0.05  # length of arms whose rewards nearly tie
+DEAR = 0.35  # how far the arm that shows the rest lies below them, at least
+APART = 0.05, 0.4  # how far the two contenders of a blind spot may lie apart
+UNEVEN = (0.5, 10.0, 10.0, 3.0, 3.0)  # noise of every outcome, against `noise_scale`
+
+
+class Kind(NamedTuple):
+    """How the vectors and the arms of one kind are drawn, and M as its player is told."""
+
+    draw: Callable[[Generator], tuple[FloatArray, Any]]
+    norm_bound: float = 1.0
+
+
+def held_out(kind: str, noise_scale: float = 0.1, *, seed: int = 0) -> Instance:
+    """One world of a kind that no player was tuned on.
+
+    kind          "low-rank": 100 arms in R^10 that three factors explain up to a tenth;
+                  "interactions": four drugs at three doses with products, 80 arms of different lengths;
+                  "many-outcomes": thirty protected vectors of rank 2 in R^12, 100 arms;
+                  "near-parallel": two protected vectors eight degrees apart in R^6, 50 arms;
+                  "uneven-noise": noise of 0.5 to 10 times `noise_scale`, 50 fresh arms a round;
+                  "tiny-rest": of the target's squared length 99% is protected;
+                  "one-hot": the arms are the twelve axes;
+                  "all-but-one": five independent protected vectors in R^6;
+                  "wide-prior": the player is told that vectors may be ten times as long as they are;
+                  "dear-oracle": ten short arms nearly tie, and the one that shows the rest is far worse;
+                  "blind-six": a blind spot in R^6 with 17 arms;
+                  "rank-deficient": arms in four of six dimensions, which leave open what is best
+    noise_scale   R
+    seed          of everything that is drawn
+
+    >>> import sidestep as ss
+    >>> ss.environments.held_out("one-hot").actions.vectors.shape
+    (12, 12)
+    """
+    check_integer("seed", seed, low=0)
+    chosen = look_up("kind", kind, KINDS)
+    theta, arms = chosen.draw(np.random.default_rng(seed))
+    noise = [noise_scale * part for part in UNEVEN] if kind == "uneven-noise" else noise_scale
+    return Instance(theta, arms, noise_scale=noise, norm_bound=chosen.norm_bound)
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
+
+
+def _vectors(rng: Generator, dim: int, count: int, rank: int) -> FloatArray:
+    """A target and so many protected vectors of that rank."""
+    target = rng.standard_normal((1, dim))
+    span = np.linalg.qr(rng.standard_normal((dim, rank)))[0].T
+    return _unit(np.vstack([target, rng.standard_normal((count, rank)) @ span]))
+
+
+def _arms(rng: Generator, count: int, dim: int) -> Arms:
+    return Arms(_unit(rng.standard_normal((count, dim))))
+
+
+def _low_rank(rng: Generator) -> tuple[FloatArray, Any]:
+    arms = _unit(rng.standard_normal((100, 3)) @ rng.standard_normal((3, 10)))
+    arms = _unit(arms + 0.1 * rng.standard_normal(arms.shape) / math.sqrt(10))
+    return _vectors(rng, 10, 4, 2), Arms(arms)
+
+
+def _interactions(rng: Generator) -> tuple[FloatArray, Any]:
+    doses = np.array(list(product((0.0, 0.5, 1.0), repeat=4)))[1:]
+    pairs = [doses[:, i] * doses[:, j] for i in range(4) for j in range(i)]
+    arms = np.column_stack([doses, *pairs])
+    return _vectors(rng, 10, 3, 2), Arms(arms / np.linalg.norm(arms, axis=1).max())
+
+
+def _many_outcomes(rng: Generator) -> tuple[FloatArray, Any]:
+    return _vectors(rng, 12, 30, 2), _arms(rng, 100, 12)
+
+
+def _near_parallel(rng: Generator) -> tuple[FloatArray, Any]:
+    theta = _vectors(rng, 6, 2, 2)
+    across = _unit(theta[2] - (theta[2] @ theta[1]) * theta[1])
+    theta[2] = math.cos(NEARLY) * theta[1] + math.sin(NEARLY) * across
+    return theta, _arms(rng, 50, 6)
+
+
+def _uneven_noise(rng: Generator) -> tuple[FloatArray, Any]:
+    return _vectors(rng, 6, 4, 2), FreshArms(50, 6)
+
+
+def _tiny_rest(rng: Generator) -> tuple[FloatArray, Any]:
+    theta = _vectors(rng, 6, 4, 2)
+    rest = _unit(project_off(orthonormal(theta[1:]), theta[0]))
+    along = _unit(theta[0] - (theta[0] @ rest) * rest)
+    theta[0] = REST * rest + math.sqrt(1 - REST**2) * along
+    return theta, _arms(rng, 100, 6)
+
+
+def _one_hot(rng: Generator) -> tuple[FloatArray, Any]:
+    return _vectors(rng, 12, 4, 2), Arms(np.eye(12))
+
+
+def _all_but_one(rng: Generator) -> tuple[FloatArray, Any]:
+    return _vectors(rng, 6, 5, 5), _arms(rng, 100, 6)
+
+
+def _plain(rng: Generator) -> tuple[FloatArray, Any]:
+    return _vectors(rng, 6, 4, 2), _arms(rng, 100, 6)
+
+
+def _dear_oracle(rng: Generator) -> tuple[FloatArray, Any]:
+    """Drawn again until the long arm is worth that much less than every short one."""
+    while True:
+        theta, turns = _vectors(rng, 3, 1, 1), rng.uniform(0.0, 2 * math.pi, 10)
+        short = SHORT * np.column_stack([np.cos(turns), np.sin(turns), np.zeros(10)])
+        arms = np.vstack([short, [[0.0, 0.0, 1.0]]])
+        worth = arms @ project_off(orthonormal(theta[1:]), theta[0])
+        if worth[-1] <= worth[:-1].min() - DEAR:
+            return theta, Arms(arms)
+
+
+def _blind_six(rng: Generator) -> tuple[FloatArray, Any]:
+    """Drawn again until the best arm looks worse than another to who takes the unseen part for zero."""
+    while True:
+        theta = _vectors(rng, 6, 1, 1)
+        good = np.column_stack([_unit(rng.standard_normal((16, 5))), np.zeros(16)])
+        arms = np.vstack([good, np.eye(6)[5:]])
+        flat = theta.copy()
+        flat[1, 5] = 0.0
+        truth, looks = (arms @ project_off(orthonormal(v[1:]), v[0]) for v in (theta, flat))
+        gap = truth.max() - truth[looks.argmax()]
+        if APART[0] <= gap <= APART[1] and truth[-1] <= truth.min():
+            return theta, Arms(arms)
+
+
+def _rank_deficient(rng: Generator) -> tuple[FloatArray, Any]:
+    arms = np.zeros((100, 6))
+    arms[:, :4] = rng.standard_normal((100, 4))
+    return _vectors(rng, 6, 4, 2), Arms(_unit(arms))
+
+
+KINDS = {
+    "low-rank": Kind(_low_rank),
+    "interactions": Kind(_interactions),
+    "many-outcomes": Kind(_many_outcomes),
+    "near-parallel": Kind(_near_parallel),
+    "uneven-noise": Kind(_uneven_noise),
+    "tiny-rest": Kind(_tiny_rest),
+    "one-hot": Kind(_one_hot),
+    "all-but-one": Kind(_all_but_one),
+    "wide-prior": Kind(_plain, WIDE),
+    "dear-oracle": Kind(_dear_oracle),
+    "blind-six": Kind(_blind_six),
+    "rank-deficient": Kind(_rank_deficient),
+}
