@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BROWSERS := chromium chromium-browser google-chrome
+unexport PYTHONDONTWRITEBYTECODE # every command would compile all that it imports anew
 
 .venv/made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
