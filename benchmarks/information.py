@@ -11,19 +11,26 @@ arms in six dimensions, both players in one process, and exits with 1 where the 
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 import sidestep as ss
 from benchmarks.guardrails import chance_cost, is_linear, ratio
-from benchmarks.held_out import Family, lowrank
 from benchmarks.speed.clock import cpu
-from sidestep.environments import Instance
+from sidestep.environments import Instance, held_out
 
 PLAYERS = (ss.InformationDirected, ss.DirectedThompson)
 MOST = 10.0  # times the CPU of DirectedThompson
 ROUNDS, TURNS = 2000, 5
+
+
+class Family(NamedTuple):
+    """Worlds of one kind, one for every seed."""
+
+    make: Callable[[int], Instance]
+    horizon: int
 
 
 def synthetic(noise: float, arms: int | str) -> Family:
@@ -39,7 +46,7 @@ WORLDS = {
     "fresh arms, R=.1": synthetic(0.1, 100),
     "fresh arms, R=1": synthetic(1.0, 100),
     "fixed arms, R=.1": synthetic(0.1, "fixed:100"),
-    "low-rank arms, R=.1": Family(lowrank, 1000),
+    "low-rank arms, R=.1": Family(lambda seed: held_out("low-rank", seed=seed), 1000),
     "failure example, R=1": Family(lambda _: ss.environments.failure(noise_scale=1.0), 3000),
     "blind spot, R=.1": Family(lambda _: ss.environments.blind_spot(noise_scale=0.1), 3000),
     "blind spot, R=.3": Family(lambda _: ss.environments.blind_spot(noise_scale=0.3), 3000),
