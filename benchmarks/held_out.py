@@ -1,6 +1,6 @@
 """DirectedThompson on worlds that nobody tuned on, beside the whole catalog (the paper's aim).
 
-    python benchmarks/held_out.py --seeds 30 [--only low-rank,interactions]
+    python -m benchmarks.held_out --seeds 30 [--only low-rank,interactions]
 
 Every player meets the same arms and noise. Prints mean regret, the ratio to the best mean of the
 catalog, and how many runs turned linear, as the report counts them.

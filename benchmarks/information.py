@@ -1,7 +1,7 @@
 """InformationDirected beside DirectedThompson on the same seeds, and what a round of it costs.
 
-    python benchmarks/information.py --seeds 50 [--only fresh,blind]
-    python benchmarks/information.py --cost
+    python -m benchmarks.information --seeds 50 [--only fresh,blind]
+    python -m benchmarks.information --cost
 
 Prints mean regret of both, the ratio with its 95% interval (seeds resampled in pairs), and how many runs
 turned linear, as the report counts them. `--cost` prints CPU microseconds of a compiled round over 100

@@ -43,10 +43,7 @@ def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, caps
     cut = shortened(parse_spec(shipped_specs()["panel"], "panel"), {"runs": 1, "horizon": 4})
     assert {row["policy"] for row in rows} <= {job.policy_id for job in jobs_of(cut)}
     assert {(row["world"], row["entry"]) for row in rows} == {
-        (world.id, entry.id)
-        for world in cut.worlds
-        for entry in cut.policies
-        if entry.plays(world)
+        (world.id, entry.id) for world in cut.worlds for entry in cut.policies if entry.plays(world)
     }
     assert "relative to the lowest" in (tmp_path / "report.html").read_text(encoding="utf-8")
     app(["report", str(tmp_path), "--jobs", "1"], standalone_mode=False)
