@@ -140,7 +140,7 @@ def test_rivals_decide_as_ours_does_before_they_are_timed(world, monkeypatch):
     assert all(row["rate"] > 0 for row in rows if row["kind"] != "peer")
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_rival_that_decides_otherwise_is_not_compared(monkeypatch):
     class First(Rival):
         def choose(self, arms, radii):

@@ -31,7 +31,7 @@ def test_another_setting_is_refused_before_anything_is_replaced(tmp_path, monkey
     assert load_results(tmp_path)["round"].max() == 4
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the arms do not reach")
 def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(

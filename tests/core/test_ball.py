@@ -243,7 +243,7 @@ def test_the_joint_search_over_action_and_vectors_finds_the_same_optimum(noise):
         assert value * (1 - 2e-3) <= joint <= value * (1 + 1e-9)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_bound_is_above_every_value_and_mostly_tight():
     rng = np.random.default_rng(7)
     gaps = []

@@ -240,6 +240,7 @@ def escapes(drawn, theta, noise, share):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [PRINTED, LOGDET])
 def test_the_truth_stays_in_its_set_at_all_times(oracle, form):
     rng = np.random.default_rng(7)

@@ -109,7 +109,7 @@ def test_as_printed_never_queries_the_target_and_the_others_do():
     assert counts["default"][0] > 0
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_once_core_set_is_over_only_the_target_and_the_core_set_are_measured():
     instance = world()
     policy = ss.ProtectedLinUCB(instance.problem)
@@ -216,7 +216,7 @@ def test_reset_forgets_the_samples_and_keeps_the_core_set():
             assert np.any(learned) != reset
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("known", "value"), [("eigenvalue", 0.3), ("resolution", 0.3)], ids=["eigenvalue", "resolution"]
 )
@@ -261,7 +261,7 @@ def test_a_run_that_ends_with_its_cap_is_no_error():
 # Without a phase
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_adaptive_and_all_have_no_core_set_phase_and_may_measure_every_vector():
     instance = world(noise=0.1)
     for word in ("adaptive", "all"):
@@ -435,7 +435,7 @@ def test_a_lazy_core_set_takes_over_once_it_is_certified_and_spans():
     assert eigenvalue(instance.theta[1:], chosen) >= best / 3
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("told", "left"), [({}, 5), ({"resolution": 0.5}, 3)])
 def test_a_lazy_core_set_needs_some_knowledge_of_the_rank(told, left):
     instance = synthetic(5, 4, 2, ss.UnitBall(5), noise_scale=1e-4, seed=0)

@@ -106,7 +106,7 @@ def test_a_decision_shows_the_evidence_on_a_rank_that_is_not_told():
     assert ss.DirectedThompson(instance.problem).ask(state, FIXED, rng).spectrum is None
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_remark_of_the_paper_is_decided_when_the_direction_stands_out():
     """theta_1 = (1, 0, 0), theta_2 = (1, Delta, 0), R = 0.1: rank 2 for every Delta above 0."""
     decided = {}
@@ -158,7 +158,7 @@ def test_no_phase_is_wasted_on_fresh_arms(policy, noise_scale):
     assert ours.mean() < 0.3 * papers.mean()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [{"noise_scale": None}, {"subspace_dim": None, "resolution": 0.1}]
 )
@@ -171,7 +171,7 @@ def test_what_is_not_told_costs_little_on_fresh_arms(change):
     assert learned.mean() < 1.5 * known.mean()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_after_a_change_of_the_world_a_memory_finds_the_new_best_arm():
     before = synthetic(4, 1, 1, FIXED, noise_scale=0.05, seed=5)
     after = synthetic(4, 1, 1, FIXED, noise_scale=0.05, seed=6)

@@ -122,7 +122,7 @@ def test_asked_twice_within_tolerances_it_answers_the_same(name):
     assert (first.arm, first.query.index) == (second.arm, second.query.index)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_within_tolerances_it_pays_at_most_half_of_what_epsilon_greedy_does(oracle):
     ratios = []
     for seed in range(8):
@@ -146,7 +146,7 @@ def test_levels_that_are_learned_leave_actions_in_their_space(name, solid):
     assert (trace.regret >= -1e-9).all()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_level_costs_a_few_more_rounds_and_no_more(oracle):
     ratios = []
     for seed in range(6):
