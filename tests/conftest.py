@@ -21,6 +21,14 @@ ROOT = Path(__file__).parents[1]
 IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" / "warfarin.csv")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave what needs a server, ours or PostgreSQL, to `make test`."""
+    for item in items:
+        words = getattr(item, "callspec", None)
+        if "service" in item.path.parts or (words and {"postgresql", "http"} & {*words._idlist}):
+            item.add_marker(pytest.mark.full)
+
+
 pytest_configure = databases.set_up
 pytest_unconfigure = databases.tear_down
 

@@ -20,6 +20,7 @@ PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
 COMMAND = re.compile(r"`sidestep ([a-z]+)[^`]*`")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_an_example_prints_what_is_shown_to_the_last_digit(number, tmp_path):
     code, shown = EXAMPLES[number]

@@ -43,6 +43,7 @@ def test_run_prints_the_example_and_wants_a_file_otherwise(capsys):
         app(["run"], standalone_mode=False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 @pytest.mark.parametrize("path", sorted(leaves(get_command(app))), ids=" ".join)
 def test_every_command_explains_itself_in_80_columns_with_an_example(path, flag):

@@ -80,6 +80,7 @@ def test_every_parameter_of_a_verb_of_a_study_is_explained(verb):
     assert parameters_of(method) <= named_in(inspect.getdoc(method) or "")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_of_a_public_name_does_what_it_shows(name):
     thing = CALLED[name]

@@ -83,6 +83,7 @@ def test_a_star_import_brings_exactly_the_front_door(opened):
     assert opened[0] == sorted(ss.__all__)
 
 
+@pytest.mark.full
 def test_opening_every_room_needs_no_compiler_no_database_no_server_and_no_pictures(opened):
     assert "numpy" in opened[1]
     assert opened[1].isdisjoint({"numba", "sqlalchemy", "fastapi", "matplotlib"})

@@ -180,6 +180,7 @@ def is_special(name: str, knob: str) -> bool:
     return knob in special or (name, knob) in UNTOLD
 
 
+@pytest.mark.full
 @those(lambda name, knob: not is_special(name, knob))
 def test_every_knob_changes_something(name, knob):
     testing.check_knob_matters(POLICIES[name], knob, OTHER_VALUES[name][knob])
@@ -376,6 +377,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_a_broken_promise_is_named(broken):
     with pytest.raises(AssertionError, match=BROKEN[broken]):

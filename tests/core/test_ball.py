@@ -221,6 +221,7 @@ def test_no_point_of_a_fine_grid_is_better(d, s, noise):
         assert near >= value * (1 - coarse)  # the grid is fine enough to have found it
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_joint_search_over_action_and_vectors_finds_the_same_optimum(noise):
     rng = np.random.default_rng(6)
@@ -347,6 +348,7 @@ def test_the_first_round_has_a_unit_action_of_constant_value(d, s):
     assert bound == pytest.approx(value, rel=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("radius", [1e-12, 1e-9, 1e-6])
 @pytest.mark.parametrize(("d", "s"), [(2, 1), (3, 2), (6, 2), (6, 5), (10, 4)])
 def test_vanishing_sets_leave_the_projection_of_the_target(d, s, radius):
@@ -359,6 +361,7 @@ def test_vanishing_sets_leave_the_projection_of_the_target(d, s, radius):
     assert bound <= value + 1e-4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("s", [1, 3])
 @pytest.mark.parametrize("radius", [1e-12, 0.01, 1.0])
 @pytest.mark.parametrize(
@@ -385,6 +388,7 @@ def test_a_duplicate_or_a_vacuous_constraint_changes_nothing():
             assert answer[2] == pytest.approx(alone[2], rel=1e-6)
 
 
+@pytest.mark.full
 def test_a_constraint_only_costs_and_its_scale_does_not_matter():
     rng = np.random.default_rng(14)
     cost = []

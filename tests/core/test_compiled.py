@@ -74,6 +74,7 @@ def test_where_the_users_cache_cannot_be_written_a_temporary_folder_is_taken(tmp
     assert list(tmp_path.glob("sidestep-*/*/*/geometry.dot-*.nbi"))
 
 
+@pytest.mark.full
 def test_a_kernel_without_reference_counts_that_allocates_is_refused():
     @kernel(refcounts=False)
     def forgetful(n):

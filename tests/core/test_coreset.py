@@ -158,6 +158,7 @@ def test_the_printed_rule_ends_at_the_first_sweep_whose_threshold_is_passed(kind
     assert first > 1  # else this shows nothing
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [PRINTED, INTENDED])
 @pytest.mark.parametrize("noise", [0.0003, 0.001, 0.003])
 def test_where_the_printed_rule_ends_it_keeps_a_third(oracle, kind, noise):
@@ -213,6 +214,7 @@ def test_the_error_bound_is_the_least_of_its_three_parts(d, L, k, delta):
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", ["gaussian", "rademacher"])
 @pytest.mark.parametrize(("d", "L", "k"), [(6, 4, 2), (3, 6, 1), (8, 5, 3), (2, 2, 2)])
 def test_no_subset_of_the_estimates_is_farther_off_than_the_error_bound(oracle, noise, d, L, k):
@@ -511,6 +513,7 @@ def test_one_vector_per_dimension_of_the_subspace_costs_no_round():
     assert not literal.init().core_set.any()  # print burns its sweeps all the same
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["certified", "printed"])
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("R", [0.1, 1e-6, 1e-12, 0.0])
@@ -659,6 +662,7 @@ def test_a_direction_that_only_some_vectors_were_measured_along_is_not_settled(k
     assert not core_set.any()
 
 
+@pytest.mark.full
 def test_over_changing_menus_the_certified_set_keeps_its_share(oracle):
     protected = np.array([[0.0, 0.0, 1.0], [0.1, 0.0, 0.0], [0.0, 0.1, 0.0]])
     world = game(protected, Menus([np.eye(3)[:2], np.eye(3)[2:]]), 1e-4, subspace_dim=1)

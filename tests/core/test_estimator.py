@@ -178,6 +178,7 @@ def test_running_centre_inverse_and_determinant_equal_a_fresh_solve(rounds, cond
     assert run.evidence.logdet[1] == pytest.approx(fresh.logdet[1], abs=allowed)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rho", [10.0, 0.1, 1e-3, 1e-6])
 def test_the_estimate_is_right_after_every_single_measurement(rho):
     past = history(10.0, 2 * REFACTOR + 20, 0, 4)

@@ -63,6 +63,7 @@ def unit_width(metric, rows, square):
     return np.divide(squared, norm, out=np.zeros(len(rows)), where=norm > 0)
 
 
+@pytest.mark.full
 @SIZES
 @pytest.mark.parametrize("d", [*range(1, 12), 16, 17])  # written out up to 8, then in tiles
 def test_scores_and_forms_are_those_of_numpy(count, d):

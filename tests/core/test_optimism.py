@@ -106,6 +106,7 @@ def reward(vectors, action):
 # Against dense algebra
 
 
+@pytest.mark.full
 @EACH
 @pytest.mark.parametrize("s", [0, 1, 2, 3])
 @pytest.mark.parametrize(
@@ -272,6 +273,7 @@ def exact_value(game, action, fineness):
     return values.max(), 4 * angle * np.linalg.norm(action) * longest
 
 
+@pytest.mark.full
 @EACH
 @pytest.mark.parametrize(("d", "fineness"), [(2, 20_000), (3, 250)])
 def test_no_surrogate_exceeds_the_exact_optimistic_value(surrogate, d, fineness):
@@ -283,6 +285,7 @@ def test_no_surrogate_exceeds_the_exact_optimistic_value(surrogate, d, fineness)
             assert value <= exact + between
 
 
+@pytest.mark.full
 @EACH
 @pytest.mark.parametrize("s", [0, 1, 2, 3])
 @pytest.mark.parametrize("noise", [0.001, 0.1])
@@ -310,6 +313,7 @@ def test_where_the_protected_vectors_fill_the_space_every_value_is_zero(surrogat
     assert game.values(surrogate).tolist() == [0.0] * len(game.arms)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("surrogate", SURROGATES)
 @pytest.mark.parametrize("count", [1, BLOCK, BLOCK + 1, 300])
 def test_many_arms_have_the_values_they_have_alone(surrogate, count):
@@ -383,6 +387,7 @@ def sparse(s, rho, seed):
     return World(confidence, evidence, arms, np.arange(s + 1))
 
 
+@pytest.mark.full
 @EACH
 @pytest.mark.parametrize("rho", [0.1, 1e-3, 1e-8])
 @pytest.mark.parametrize("s", [1, 2, 3])

@@ -268,6 +268,7 @@ def test_without_protected_vectors_value_and_bound_are_the_upper_confidence_boun
     assert bounds == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("s", [1, 2, 3])
 def test_the_first_order_value_tends_to_the_exact_one_as_the_sets_shrink(s):
     rng = np.random.default_rng(6)
@@ -300,6 +301,7 @@ def dear_oracle(seed, d=4):
     return theta, arms
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", [0.1, 1.0])
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_no_value_exceeds_what_any_reward_can_be_where_an_oracle_is_dear(seed, noise):

@@ -68,6 +68,7 @@ def greedy_and_swaps(table: FloatArray, size: int) -> float:
         rows = better
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", range(1, 13))
 def test_no_set_of_that_size_has_a_larger_eigenvalue(
@@ -84,6 +85,7 @@ def test_no_set_of_that_size_has_a_larger_eigenvalue(
         assert values[(sets == result.rows).all(axis=1)] >= values.max() - slack
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(20))
 def test_well_separated_optimum_is_found_row_by_row(seed: int) -> None:
     table = scaled(np.random.default_rng(seed), 10)
@@ -94,6 +96,7 @@ def test_well_separated_optimum_is_found_row_by_row(seed: int) -> None:
         assert best_subset(table, size).rows.tolist() == sets[values.argmax()].tolist()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_forty_rows_are_solved_exactly_and_beat_greedy_with_swaps(seed: int) -> None:
     table = np.random.default_rng(seed).normal(size=(40, 20))

@@ -113,6 +113,7 @@ def test_noise_that_counts_is_that_of_the_protected_vectors() -> None:
         assert rounds == theory.coreset_rounds(told(noise_scale=0.2), 0.5, form=form)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(60))
 def test_certified_rounds_are_those_of_the_compiled_error_bound_and_schedule(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -155,6 +156,7 @@ def unit_rows(rng: np.random.Generator, rows: int, rank: int, dim: int) -> Float
     return table / np.linalg.norm(table, axis=1, keepdims=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(20))
 def test_compiled_rule_stops_at_the_bound_whatever_errors_of_that_size_there_are(seed: int) -> None:
     rng = np.random.default_rng(seed)

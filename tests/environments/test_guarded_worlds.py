@@ -23,6 +23,7 @@ def worlds(count=5):
     yield environments.diabetes(tolerance=0.15, penalty=5.0)
 
 
+@pytest.mark.full
 def test_the_genie_plays_the_arm_that_is_worth_most_within_tolerances():
     for world in worlds(3):
         values = within(world.theta[None], world.actions.vectors, world.problem.limits)[0]

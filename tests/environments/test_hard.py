@@ -153,6 +153,7 @@ def seen(theta, arms):
     return arms @ (target - (target @ protected) / (protected @ protected) * protected)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(200))
 def test_every_instance_of_the_family_is_a_blind_spot(seed):
     instance = blind_spot_family(seed)

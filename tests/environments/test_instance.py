@@ -125,6 +125,7 @@ def test_where_the_protected_vectors_span_everything_no_action_earns_anything():
 # Noise
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise", ["gaussian", "rademacher", "uniform"])
 @pytest.mark.parametrize("index", [0, 1])
 def test_noise_has_mean_zero_and_standard_deviation_r(oracle, noise, index):

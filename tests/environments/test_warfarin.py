@@ -361,6 +361,7 @@ def test_the_best_arm_moves_inr_more_than_the_unprotected_choice(iwpc):
     assert report.greedy.protected == pytest.approx(0.15, abs=5e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("preset", "records", "arms", "rank"),
     [

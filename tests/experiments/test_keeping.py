@@ -75,6 +75,7 @@ def test_the_player_of_the_paper_s_aim_is_judged_by_the_tolerances_of_the_world(
     assert world.problem.limits is not None
 
 
+@pytest.mark.full
 def test_the_summary_has_a_share_for_every_policy(folder):
     rows = {(row["world"], row["policy"]): row for row in summarise(folder).policies.to_dicts()}
     for row in rows.values():

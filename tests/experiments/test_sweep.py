@@ -112,6 +112,7 @@ def changed(spec, change):
     return spec.model_copy(update=change)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("words", CHANGES)
 @pytest.mark.parametrize("resume", [True, False])
 def test_a_folder_refuses_another_spec_and_keeps_what_it_holds(
@@ -156,6 +157,7 @@ def test_a_broken_file_is_played_again(spec, tmp_path):
     assert sweep.sweep(spec, tmp_path, resume=True).played == 1
 
 
+@pytest.mark.full
 def test_results_are_of_one_setting_or_the_sentence_says_which_there_are(spec, tmp_path, refusal):
     sweep.sweep(spec, tmp_path)
     longer = spec.model_copy(update={"horizon": 61, "seed": 5})
@@ -275,6 +277,7 @@ BREAKDOWNS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bad", BREAKDOWNS)
 def test_a_policy_that_breaks_down_is_named_and_the_others_go_on(bad, tmp_path):
     spec = parse_spec(TOML + OWN % f'{{ bad = "{bad}" }}', "own.toml")
@@ -307,6 +310,7 @@ def test_results_of_another_format_are_refused_with_a_sentence(spec, tmp_path):
         results.read_specs(tmp_path)
 
 
+@pytest.mark.full
 def test_a_scheduler_that_is_not_there_gets_a_sentence(spec, tmp_path):
     with pytest.raises(ExecutorError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
         sweep.sweep(spec, tmp_path, Dask("tcp://127.0.0.1:9", timeout=1))

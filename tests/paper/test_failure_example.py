@@ -99,6 +99,7 @@ def test_the_scan_agrees_with_points_of_the_ellipse():
         np.testing.assert_allclose(scanned, brute.max(axis=1), atol=2e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", SEEDS)
 def test_exact_optimism_locks_in_at_rho_a_tenth_and_noise_a_tenth(seed):
     assert plays_of_the_first_arm(rho=0.1, R=0.1, seed=seed) == ROUNDS

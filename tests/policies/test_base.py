@@ -63,6 +63,7 @@ def test_a_decision_names_the_row_that_it_plays(name):
     assert (ARMS.vectors[decision.arm] == decision.query.action).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", ["protected-linucb", "round-robin-linucb", "oful", "epsilon-greedy"]
 )

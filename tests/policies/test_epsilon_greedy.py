@@ -33,6 +33,7 @@ def plug_in(state, rank, rho=0.1):
     return ridge[0] - basis.T @ (basis @ ridge[0])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_round_t_explores_with_probability_epsilon_over_root_t_or_one(epsilon):
     explored = np.array([trace.phase == "explore" for trace in runs(epsilon=epsilon)])
@@ -62,6 +63,7 @@ def test_as_in_the_paper_exploration_measures_protected_vectors_only(oracle):
     assert oracle.about(int((index == 1).sum()), len(index), 1 / 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("word", ["all", "protected"])
 def test_otherwise_the_target_is_measured(word):
     for trace in runs(explore_index=word)[:5]:

@@ -39,6 +39,7 @@ def reference(world, horizon, rho, delta, radius, seed):
         yield arm, upper[arm], x
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("radius", ["logdet", "printed"])
 @pytest.mark.parametrize("noise", [0.05, 1.0])

@@ -144,6 +144,7 @@ def test_the_papers_faces_take_rho_and_delta(face):
 # CORE-SET
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("design", ["basis", "arms"])
 @pytest.mark.parametrize("source", [ss.UnitBall(4), FreshArms(9, 4)], ids=["ball", "fresh"])
 def test_core_set_asks_for_every_vector_alike_sweep_after_sweep(design, source):

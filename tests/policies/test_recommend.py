@@ -16,6 +16,7 @@ def state_after(policy, instance, rounds, seed=0):
     return last.state
 
 
+@pytest.mark.full
 def test_the_recommended_arm_is_the_best_once_it_is_settled():
     instance = synthetic(4, 2, 1, ARMS, noise_scale=0.01, seed=3)
     policy = ss.DirectedThompson(instance.problem)
@@ -66,6 +67,7 @@ def test_an_arm_that_is_listed_twice_shares_its_probability():
     assert other.arm == 2 * one.arm
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("solid", [ss.UnitBall(4), ss.Box(-np.ones(4) / 2, np.ones(4) / 2)])
 def test_on_a_solid_the_probability_is_that_of_nearly_the_best(solid):
     instance = synthetic(4, 2, 1, solid, noise_scale=0.01, seed=3)

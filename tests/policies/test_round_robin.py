@@ -25,6 +25,7 @@ def printed_order(L, turns):
     return order
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("exponent", [0.5, 0.25, 1.0])
 def test_round_t_explores_with_probability_t_to_the_minus_exponent(exponent):
     world = synthetic(3, 2, 1, 4, noise_scale=0.1)

@@ -243,6 +243,7 @@ def test_a_state_of_version_2_is_checked_for_its_numbers(refusal):
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("noise_scale", [0.0, 1e-9, 0.1, None])
 @pytest.mark.parametrize("policy", [ss.DirectedThompson, ss.ExploreThenCommit])
 def test_no_state_that_was_really_learned_is_refused(policy, noise_scale):

@@ -66,6 +66,7 @@ def test_rho_cannot_be_told_where_the_noise_is_learned(refusal):
     assert sentence.startswith("rho follows from the noise where noise_scale is None")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("policy", BOTH)
 @pytest.mark.parametrize(
     "change", [{"noise_scale": None}, {"subspace_dim": None, "resolution": 0.2}]
@@ -80,6 +81,7 @@ def test_with_less_told_the_compiled_run_is_still_the_steps(policy, change, arms
     np.testing.assert_allclose(fast.action, slow.action, rtol=0, atol=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("policy", BOTH)
 def test_with_a_memory_the_compiled_run_is_still_the_steps(policy):
     instance = synthetic(4, 3, 2, FIXED, noise_scale=0.1, seed=1)
@@ -203,6 +205,7 @@ def test_what_is_not_played_fades_to_the_prior_and_no_further():
     assert (np.linalg.eigvalsh(state.evidence.inverse) <= prior * (1 + 1e-9)).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("solid", [ss.Box(-np.ones(3) / 2, np.ones(3) / 2), ss.Simplex(3)])
 def test_on_a_solid_the_best_corner_is_found(solid):
     instance = synthetic(3, 1, 1, solid, noise_scale=0.01, seed=2)
@@ -244,6 +247,7 @@ def test_late_and_lost_answers_leave_the_regret_sublinear():
         assert regret[1000:].sum() < 0.25 * regret[:1000].sum() + 1.0
 
 
+@pytest.mark.full
 def test_the_unit_of_costs_changes_nothing():
     world = ss.environments.synthetic(4, 3, 2, FIXED, noise_scale=0.3, seed=1)
     plays = []

@@ -75,6 +75,7 @@ def test_within_tolerances_it_has_at_most_half_of_what_chance_pays(oracle):
     assert oracle.mean_at_most(np.array(shares), 0.5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("policy", [ss.DirectedThompson, ss.InformationDirected])
 def test_on_a_box_it_plays_step_by_step(policy):
     box = ss.Box(-0.3 * np.ones(5), 0.3 * np.ones(5))
@@ -135,6 +136,7 @@ def test_within_tolerances_it_pays_at_most_half_of_what_epsilon_greedy_does(orac
     assert oracle.mean_at_most(np.array(ratios), 0.5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", FOLLOW)
 @pytest.mark.parametrize("solid", [False, True])
 def test_levels_that_are_learned_leave_actions_in_their_space(name, solid):

@@ -305,6 +305,7 @@ def test_a_study_that_was_stopped_and_resumed_asks_the_same_questions(tmp_path):
     assert json.dumps(bodies[0]) == json.dumps(bodies[1])
 
 
+@pytest.mark.full
 def test_a_snapshot_changes_nothing_but_the_time_it_takes(tmp_path, monkeypatch):
     from sidestep.studies import live  # noqa: PLC0415
 
@@ -416,6 +417,7 @@ def test_results_from_before_are_learned_all_or_none(storage, refusal):
     assert study.history()[-1].body["is"] == 137.0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("value", "words"),
     [
@@ -439,6 +441,7 @@ def test_what_is_no_result_is_refused_and_nothing_is_written(study, refusal, val
     assert not study.tell(ticket.id, 138.0).repeated
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -39,6 +39,7 @@ def event():
     return entry.linked(7, "f" * 64, AT)
 
 
+@pytest.mark.full
 @settings(deadline=None)
 @given(JSON)
 def test_canonical_text_reads_back_as_what_was_written(value):

@@ -164,6 +164,7 @@ def test_a_writer_goes_home_and_another_comes(store):
     assert not groups._writers
 
 
+@pytest.mark.full
 def test_many_threads_lose_nothing(store):
     clinic(store)
     groups = Groups()

@@ -67,6 +67,7 @@ def test_a_policy_is_compared_with_the_lowest_mean_of_its_world(rows):
     assert factor(rows, "hard", "greedy") == 1.0
 
 
+@pytest.mark.full
 def test_a_world_with_runs_of_its_own_is_summarised_over_those(folder, spec):
     frame = summarise(folder).policies.filter(polars.col("policy") == "mine")
     assert dict(frame.select("world", "n").iter_rows()) == {"easy": 4, "hard": 6, "aside": 4}

@@ -70,6 +70,7 @@ def test_the_finding_is_five_sentences_with_the_numbers_of_the_runs(summary):
     assert f"{100 * row['largest'] / row['corrected']:.0f}% of it" in bound
 
 
+@pytest.mark.full
 def test_a_farthest_world_is_named_with_its_factor(summary):
     words = story.stand(story.rows_of(summary, []), "epsilon-greedy")
     assert "farthest from it on synthetic: calm, by a factor of 5.00" in words
