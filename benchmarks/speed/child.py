@@ -33,14 +33,13 @@ def memory(world: Sequence[Any], policy: str, rounds: int, every: int) -> dict[s
 
     size = World(*world)
     small = size._replace(arms=min(size.arms, 64)).instance()
-    simulate(
-        policy_of(policy, small), small, 2 * size.dim * size.n_protected + 10
-    )  # loads the code
+    enough = 2 * size.dim * size.n_protected + 10
+    simulate(policy_of(policy, small), small, enough, compiled=True)  # loads the code
     vectors = size.vectors()
     before = start_of_peak()
     instance = size.instance(vectors)
     start = time.process_time()
-    simulate(policy_of(policy, instance), instance, rounds, every=every)
+    simulate(policy_of(policy, instance), instance, rounds, every=every, compiled=True)
     seconds = time.process_time() - start
     peak = status_of("VmHWM")
     return {
@@ -78,7 +77,7 @@ def first_rounds(names: Sequence[str]) -> dict[str, float]:
     found, before = {}, 0.0  # the clock began with the process
     instance = PAPER.instance()
     for name in names:
-        simulate(policy_of(name, instance), instance, 1)
+        simulate(policy_of(name, instance), instance, 1, compiled=True)
         found[name] = time.process_time() - before
         before = time.process_time()
     return found

@@ -93,7 +93,7 @@ def _ours(name: str, table: Table) -> Rounds:
         for start in range(0, rounds, ROUNDS):
             length = min(ROUNDS, rounds - start)
             if table.world.kind == FIXED:
-                simulate(policy, table.instance, length, every=length)
+                simulate(policy, table.instance, length, every=length, compiled=True)
             else:
                 given.play(length)
 

@@ -37,7 +37,9 @@ def decisions(
     timed = race({name: _simulated(name, instance) for name in names}, effort, world.rounds)
     rows = []
     for name, timing in timed.items():
-        last = simulate(policy_of(name, instance), instance, timing.rounds, every=timing.rounds)
+        last = simulate(
+            policy_of(name, instance), instance, timing.rounds, every=timing.rounds, compiled=True
+        )
         limit = limits().rate(world, vectors_in_play(name, world))
         rows.append(
             {
@@ -56,7 +58,9 @@ def decisions(
 def _simulated(name: str, instance: Instance) -> Rounds:
     """Runs of one policy, each with another seed: arms that are drawn serve one run only."""
     policy, seeds = policy_of(name, instance), count()
-    return lambda rounds: simulate(policy, instance, rounds, next(seeds), every=rounds)
+    return lambda rounds: simulate(
+        policy, instance, rounds, next(seeds), every=rounds, compiled=True
+    )
 
 
 def sharing(names: Sequence[str], effort: Effort) -> list[Row]:
@@ -67,7 +71,7 @@ def sharing(names: Sequence[str], effort: Effort) -> list[Row]:
 
         def shared(rounds: int, policy: Any = policy) -> None:
             for _ in range(0, rounds, FIRST):
-                simulate(policy, instance, FIRST, every=FIRST)
+                simulate(policy, instance, FIRST, every=FIRST, compiled=True)
 
         timed = race({"alone": _apart(shared), "shared": shared}, effort, FIRST)
         rates = {how: timing.rate for how, timing in timed.items()}

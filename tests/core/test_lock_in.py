@@ -60,7 +60,7 @@ def test_in_the_papers_example_the_worse_arm_is_locked_in_and_the_better_one_is_
     worse = np.array(arms.vectors[0])
     evidence = played([worse] * 50, world.theta)
     menu = Menu(arms.columns, arms.squared)
-    locked, telling, _ = locked_in(LockInMonitor(50, False), LOUD, evidence, menu, 1, 0)
+    locked, telling, _ = locked_in(LockInMonitor(50, True), LOUD, evidence, menu, 1, 0)
     assert locked
     assert telling == 1
 

@@ -21,7 +21,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu, arm_of
-from sidestep.core.geometry import lowest_argmax
+from sidestep.core.geometry import TIE
 from sidestep.core.kernels import kernel
 from sidestep.core.posterior import (
     Posterior,
@@ -54,10 +54,13 @@ def _advantages(
 
     The gradient is linear in the action, g_v(b) = G_v b, so that what a set allows is a quadratic form.
     """
-    slopes = np.array([gradient(view, axis) for axis in np.eye(len(apart))])  # (d, L+1, d)
+    off = np.eye(len(apart)) - view.basis.T @ view.basis
     advantage = view.rest @ apart
     for v, radius_v in enumerate(radii):
-        metric = slopes[:, v] @ posterior.inverse[v] @ slopes[:, v].T
+        slope = off  # G_v', (d, d): sensitivity.gradient of every axis
+        if v > 0:
+            slope = -(view.coefficients[v - 1] * off + np.outer(view.dual[v - 1], view.rest))
+        metric = slope @ posterior.inverse[v] @ slope.T
         advantage += radius_v * np.sqrt(np.maximum(_squares(metric, apart), 0.0))
     return advantage
 
@@ -75,9 +78,14 @@ def _most_telling_arm(
         noise**2 * (slope @ inverse @ columns) ** 2 / (1.0 + _squares(inverse, columns))
         for slope, inverse, noise in zip(slopes, posterior.inverse, posterior.noise, strict=True)
     ]
-    arms = [int(lowest_argmax(values)) for values in told]
-    v = int(lowest_argmax(np.array([told[v][arm] for v, arm in enumerate(arms)])))
-    return arms[v], v
+    v, arm = divmod(_lowest_argmax(np.concatenate(told)), columns.shape[1])
+    return arm, v
+
+
+def _lowest_argmax(values: FloatArray) -> int:
+    """As geometry.lowest_argmax, in numpy."""
+    top = values.max()
+    return int(np.argmax(values >= top - TIE * abs(top)))
 
 
 def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
@@ -95,7 +103,7 @@ def locked_in(
     rank: int,
     arm: int,
 ) -> tuple[bool, int, int]:
-    """Whether the arm is locked in, and the arm and the vector that would tell most about it."""
+    """Whether the arm is locked in, and the arm and the vector to play instead where it explores."""
     action = arm_of(menu, arm)
     known = _with_noise(confidence, evidence)
     posterior = Posterior(evidence.centre, evidence.inverse, known.noise)
@@ -103,10 +111,12 @@ def locked_in(
     view = frame(evidence.centre, rank)
     apart = menu.columns - action[:, None]
     advantage = _advantages(view, posterior, radii, apart)
-    contender = int(lowest_argmax(advantage))
+    contender = _lowest_argmax(advantage)
     worst = gradient(view, apart[:, contender].copy())
     _, reduction_here = most_telling(posterior, np.ones(radii.size), worst, action)
     lasting = monitor.patience * reduction_here < variance(posterior, worst)
     if advantage[contender] <= 0.0 or not lasting:
         return False, arm, 0
+    if not monitor.explores:
+        return True, arm, 0
     return True, *_most_telling_arm(posterior, worst, menu.columns)
