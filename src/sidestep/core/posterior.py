@@ -120,16 +120,25 @@ def posterior_from_sums(evidence: Evidence, noise: FloatArray, variance: float) 
 
 
 @kernel
-def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
-    """R of every vector: told, or learned from residuals; (L+1,)."""
+def degrees_of_freedom(prior: Prior, evidence: Evidence) -> FloatArray:
+    """How many results of every vector are left to tell of its noise; (L+1,)."""
     n, d = evidence.centre.shape
-    freedom, levels = np.empty(n), np.empty(n)
-    misfit, free = 0.0, 0.0
+    freedom = np.empty(n)
     for v in range(n):
         used = float(d)  # trace of the hat matrix
         for j in range(d):
             used -= prior.rho[v] * evidence.inverse[v, j, j]
         freedom[v] = max(evidence.weight[v] - used, 0.0)
+    return freedom
+
+
+@kernel
+def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
+    """R of every vector: told, or learned from residuals; (L+1,)."""
+    n = prior.noise.size
+    freedom, levels = degrees_of_freedom(prior, evidence), np.empty(n)
+    misfit, free = 0.0, 0.0
+    for v in range(n):
         if np.isnan(prior.noise[v]):
             misfit += evidence.misfit[v]
             free += freedom[v]

@@ -14,7 +14,14 @@ from scipy.special import stdtr, stdtrit
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_probability
 from sidestep.core.pooled import spectrum_of
-from sidestep.core.posterior import Posterior, noise_levels, prior_of, without_levels
+from sidestep.core.posterior import (
+    BORROWED,
+    Posterior,
+    degrees_of_freedom,
+    noise_levels,
+    prior_of,
+    without_levels,
+)
 from sidestep.core.problem import Problem
 from sidestep.core.rank import rank_odds
 from sidestep.core.tolerances import Limits
@@ -60,7 +67,8 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
     freedom = np.inf
     if learned.any():
         noise = noise_levels(prior, evidence)
-        freedom = max(float(evidence.weight[learned].sum()) - problem.width * learned.sum(), 1.0)
+        free = float(degrees_of_freedom(prior, evidence)[learned].sum())
+        freedom = free + BORROWED if free >= 1.0 else np.inf  # before, noise is taken for the largest
     gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
     measured = posterior_under(gram, moment, noise, prior.variance)
     posterior = without_levels(measured) if problem.intercept else measured
