@@ -70,7 +70,7 @@ def width_of(sides: Sequence[float]) -> float:
 
 
 def _usual_penalty(pair: tuple[float, float], scale: float) -> float:
-    """Scale over the width; nothing where there is no limit."""
+    """Scale over the width; nothing where there are no limits."""
     sides = [abs(side) for side in pair if math.isfinite(side)]
     if not sides:
         return 0.0
