@@ -83,6 +83,9 @@ def explain(
 def import_file(
     parts: Annotated[list[str], typer.Argument(metavar="[NAME] FILE")],
     storage: Storage = DEFAULT,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also where the same results were imported before.")
+    ] = False,
     actor: Actor = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -108,7 +111,7 @@ def import_file(
         return
     if len(parts) < 2:
         raise InputError(f"import must name the study that {path.name} has results of, got none")
-    receipt = open_study(parts[0], storage, actor).import_results(path, key=key)
+    receipt = open_study(parts[0], storage, actor).import_results(path, again=again, key=key)
     print_card(receipt.card, as_json=as_json, storage=storage)
 
 

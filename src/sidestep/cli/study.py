@@ -17,6 +17,7 @@ from sidestep.cli.terminal import (
     Name,
     Number,
     Reason,
+    Row,
     Storage,
     ask_twice,
     open_study,
@@ -181,7 +182,7 @@ def correct(
     reason: Reason,
     measured: Measured = None,
     given: Given = None,
-    row: Annotated[int, typer.Option(help="Of an import, from 0.", min=0)] = 0,
+    row: Row = None,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -211,6 +212,7 @@ def withdraw(
     name: Name,
     number: Number,
     reason: Reason,
+    row: Row = None,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -220,7 +222,7 @@ def withdraw(
 
     Example: sidestep study withdraw bp-pilot-07 55 --reason "missed visit"
     """
-    receipt = open_study(name, storage, actor).withdraw(number, reason=reason, key=key)
+    receipt = open_study(name, storage, actor).withdraw(number, reason=reason, row=row, key=key)
     print_card(receipt.card, as_json=as_json, storage=storage)
 
 
