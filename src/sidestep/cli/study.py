@@ -19,6 +19,7 @@ from sidestep.cli.terminal import (
     Reason,
     Row,
     Storage,
+    Yes,
     ask_twice,
     open_study,
     print_card,
@@ -146,7 +147,7 @@ def tell(
     measured: Measured = None,
     given: Given = None,
     context: Annotated[list[str] | None, typer.Option(help="Of that round: age=63.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Record it even where it is far off.")] = False,
+    yes: Yes = False,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -183,6 +184,7 @@ def correct(
     measured: Measured = None,
     given: Given = None,
     row: Row = None,
+    yes: Yes = False,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -190,14 +192,19 @@ def correct(
 ) -> None:
     """Change a result, with a reason; both values stay on record, and everything is learned again.
 
+    What is far from what was expected is asked twice before anything is saved.
     Example: sidestep study correct bp-pilot-07 55 136.0 --reason "misread"
     """
     from sidestep.studies.values import read_number
 
     study = open_study(name, storage, actor)
+    result = read_number("the value", value)
+    doubt = study.doubt_correction(number, result, measured=measured, row=row)
+    if doubt and not yes:
+        ask_twice(doubt)
     receipt = study.correct(
         number,
-        read_number("the value", value),
+        result,
         reason=reason,
         measured=measured,
         given=values_of(study.plan.factors, given, "given"),

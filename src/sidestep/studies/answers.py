@@ -6,10 +6,30 @@ from typing import Any, NamedTuple
 from sidestep.errors import InputError, TicketNotFound
 from sidestep.studies.factors import Setting
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import Log
+from sidestep.studies.storage.store import Events, Head, Log, Store
 from sidestep.studies.values import shown
 
 Place = tuple[int, int | None]  # a question or an entry; of an import, which of its results
+
+
+class Kept:
+    """A record to look at, without its lock."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store, self._name = store, name
+
+    @property
+    def head(self) -> Head:
+        """Where the chain ends."""
+        return self._store.head(self._name)
+
+    def events(self, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first."""
+        return self._store.events(self._name, after, limit)
+
+    def about(self, ticket: int) -> Events:
+        """Everything about a ticket, oldest first."""
+        return self._store.about(self._name, ticket)
 
 
 class Answer(NamedTuple):
@@ -25,7 +45,7 @@ class Answer(NamedTuple):
     latest: Event
 
 
-def find_answer(log: Log, place: Place, outcome: str | None) -> Answer:
+def find_answer(log: Log | Kept, place: Place, outcome: str | None) -> Answer:
     """The result of a question, or of an entry that brought results; an import has rows."""
     number, row = place
     event = entry_of(log, number)
@@ -74,7 +94,7 @@ def _one_of(about: list[Event], number: int, outcome: str | None) -> Event:
     return answers[outcome] if outcome is not None else next(iter(answers.values()))
 
 
-def entry_of(log: Log, number: int) -> Event:
+def entry_of(log: Log | Kept, number: int) -> Event:
     """The entry of that number, which may be a question or a result."""
     found = log.events(number - 1, 1) if _is_number(number) else []
     if not found or found[0].kind not in ("asked", "answered", "imported"):

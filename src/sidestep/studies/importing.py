@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sidestep.errors import ConflictError, InputError
+from sidestep.studies.cards.doubt import doubt_text
 from sidestep.studies.cards.words import counted, local_time
 from sidestep.studies.factors import Factor, Setting
 from sidestep.studies.frames import Columns, columns_of
@@ -70,7 +71,23 @@ def _check_new(log: Log, rows: list[Row]) -> None:
 
 def rows_of(plan: Plan, table: Any) -> list[Row]:
     """The results of a table, each with what was done; or one sentence that names the wrong rows."""
-    columns = columns_of(table, "results")
+    return [row for _, row in _numbered(plan, columns_of(table, "results"))]
+
+
+def doubt_of(plan: Plan, table: Any) -> str | None:
+    """What is odd about results that have not been imported yet; None where nothing is."""
+    doubts = []
+    for number, row in _numbered(plan, columns_of(table, "results")):
+        text = doubt_text(plan.outcome(row["outcome"]), row["value"], None)
+        doubts += [f"row {number}: {text}"] if text else []
+    if not doubts:
+        return None
+    more = len(doubts) - 1
+    return doubts[0] + (f" And {counted(more, 'more result')} like it." if more else "")
+
+
+def _numbered(plan: Plan, columns: Columns) -> list[tuple[int, Row]]:
+    """Every result with the number of its row in the table."""
     wanted = [*plan.factors, *plan.context]
     for factor in wanted:
         if factor.name not in columns:
@@ -78,12 +95,12 @@ def rows_of(plan: Plan, table: Any) -> list[Row]:
                 f"results must have a column for every factor, got none for {factor.name!r}"
             )
     measured = _measured(plan, columns)
-    found: list[Row] = []
+    found: list[tuple[int, Row]] = []
     wrong: list[str] = []
     for number in range(len(columns[wanted[0].name])):
         cells = {name: column[number] for name, column in columns.items()}
         try:
-            found += _row(plan, cells, measured)
+            found += [(number, row) for row in _row(plan, cells, measured)]
         except InputError as error:
             wrong.append(f"row {number}: {error}")
     if wrong:
