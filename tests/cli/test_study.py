@@ -160,6 +160,7 @@ def test_a_closed_study_is_listed_as_such(started):
     ("arguments", "code", "words"),
     [
         (["ask", "bq"], 3, ["'bq'"]),
+        (["show", "nope", "-s", "none.db"], 3, ["none.db", "study create", "-s FILE"]),
         (["tell", "bp", 99, 1], 3, ["no question 99"]),
         (["tell", "bp", "two", 1], 2, ["whole number"]),
         (["create", "bp", "--from", "study.toml"], 4, ["'bp'"]),
