@@ -59,6 +59,34 @@ def test_a_value_that_is_far_off_is_asked_twice(started):
     assert len(json.loads(started("history", "bp", "--json").stdout)["events"]) == 3
 
 
+def test_a_correction_that_is_far_off_is_asked_twice(started):
+    started("tell", "bp", 2, 139, "--yes")
+    doubted = started("correct", "bp", 2, 99999, "--reason", "misread")
+    assert doubted.returncode == 2
+    assert "99999" in doubted.stderr
+    assert "Nothing was saved" in doubted.stderr
+    assert started("correct", "bp", 2, 99999, "--reason", "misread", stdin="n\n").returncode == 1
+    assert len(json.loads(started("history", "bp", "--json").stdout)["events"]) == 3
+    assert started("correct", "bp", 2, 99999, "--reason", "misread", "--yes").returncode == 0
+
+
+def test_an_import_with_values_out_of_range_is_asked_twice_and_the_same_again_refused(run):
+    head = "lisinopril,amlodipine,chlortalidone,sodium,potassium\n"
+    (run.folder / "earlier.csv").write_text(head + "20,0,0,139,4.2\n40,10,25,1370,43\n")
+    run("create", "bp", "--from", "study.toml")
+    doubted = run("import", "bp", "earlier.csv")
+    assert doubted.returncode == 2
+    assert "row 1: 43 mmol/L is far from what is plausible for potassium" in doubted.stderr
+    assert "one more result" in doubted.stderr
+    assert run("import", "bp", "earlier.csv", stdin="n\n").returncode == 1
+    assert json.loads(run("show", "bp", "--json").stdout)["counts"] == {}
+    assert run("import", "bp", "earlier.csv", "--yes").returncode == 0
+    again = run("import", "bp", "earlier.csv", "--yes")
+    assert again.returncode == 4
+    assert "--again" in again.stderr
+    assert run("import", "bp", "earlier.csv", "--yes", "--again").returncode == 0
+
+
 def test_a_negative_result_is_a_result(run):
     text = (
         (run.folder / "study.toml").read_text().replace("range = [100, 190]", "range = [-100, 190]")
@@ -71,7 +99,7 @@ def test_a_negative_result_is_a_result(run):
 
 def test_correct_and_withdraw_stay_on_record_with_their_reasons(started):
     started("tell", "bp", 2, 139, "--yes")
-    assert started("correct", "bp", 2, 138, "--reason", "misread").returncode == 0
+    assert started("correct", "bp", 2, 138, "--reason", "misread", "--yes").returncode == 0
     assert started("withdraw", "bp", 2, "--reason", "haemolysed").returncode == 0
     text = started("history", "bp").stdout
     assert "misread" in text
@@ -132,6 +160,7 @@ def test_a_closed_study_is_listed_as_such(started):
     ("arguments", "code", "words"),
     [
         (["ask", "bq"], 3, ["'bq'"]),
+        (["show", "nope", "-s", "none.db"], 3, ["none.db", "study create", "-s FILE"]),
         (["tell", "bp", 99, 1], 3, ["no question 99"]),
         (["tell", "bp", "two", 1], 2, ["whole number"]),
         (["create", "bp", "--from", "study.toml"], 4, ["'bp'"]),

@@ -332,8 +332,12 @@ def test_a_tolerance_is_one_number_one_each_or_pairs_and_open_sides_are_infinite
 
 def test_unless_told_exceeding_a_tolerance_by_its_own_width_costs_the_largest_effect():
     usual = limits(tolerance=[0.1, (-0.4, 0.6)], norm_bound=2.0, action_bound=3.0)
-    assert usual.penalty == pytest.approx([6.0 / 0.1, 6.0 / 0.5])
+    assert usual.penalty == pytest.approx([6.0 / 0.1, 6.0 / 0.4])
     assert limits(tolerance=[0.1, (None, 0.25)]).penalty == pytest.approx([10.0, 4.0])
+    lopsided = limits(
+        tolerance=[(-1000.0, 0.1), (0.0, 0.5)]
+    )  # the narrower side, unless it is zero
+    assert lopsided.penalty == pytest.approx([10.0, 4.0])
 
 
 def test_a_problem_with_tolerances_is_hashable_and_reads_what_it_wrote():

@@ -7,7 +7,14 @@ import pytest
 import sidestep as ss
 from clinic import clinic
 from running import Running
-from sidestep.errors import AccessError, AlreadyAnswered, InputError, ServiceError, StudyNotFound
+from sidestep.errors import (
+    AccessError,
+    AlreadyAnswered,
+    ConflictError,
+    InputError,
+    ServiceError,
+    StudyNotFound,
+)
 from sidestep.service.client import Client
 from sidestep.service.wire import Answer, refused
 
@@ -49,6 +56,25 @@ def test_a_table_of_candidates_comes_along(running):
     with Client(running.url) as client:
         study = clinic(client, candidates=table)
         assert study.plan.candidates.rows == ((0.0, 0.0, 0.0), (10.0, 5.0, 25.0))
+
+
+def test_a_table_twice_and_a_row_of_it_are_named_there_as_here(running):
+    table = {
+        "lisinopril": [0, 10],
+        "amlodipine": [0, 5],
+        "chlortalidone": [0, 25],
+        "sodium": [138, 139],
+    }
+    with Client(running.url) as client:
+        study = clinic(client)
+        study.import_results(table)
+        with pytest.raises(ConflictError, match="entry 2"):
+            study.import_results(table)
+        study.import_results(table, again=True)
+        with pytest.raises(InputError, match="entry 2 has 2 results"):
+            study.withdraw(2, reason="x")
+        study.withdraw(2, row=1, reason="x")
+        assert study.history()[-1].body["was"] == 139
 
 
 def test_a_token_is_shown_and_its_lack_is_said(tmp_path):

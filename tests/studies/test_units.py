@@ -1,11 +1,14 @@
 """Factors and outcomes: what is accepted, and the scale on which units no longer matter."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 
 from sidestep.studies.candidates import MOST, candidates_of
+from sidestep.studies.plan import Plan
+from sidestep.studies.scale import Scale
 from sidestep.studies.units import Factor, Outcome, setting_of
 from sidestep.studies.values import checked_number, read_number
 
@@ -106,6 +109,25 @@ def test_one_sided_tolerances_have_one_limit():
     assert Outcome("x", range=(0, 1), tolerance=0.1).limits == (-0.1, 0.1)
 
 
+def test_an_endless_side_is_no_limit_because_toml_has_no_none():
+    told = [Outcome("x", range=(0, 1), tolerance=pair) for pair in ([-math.inf, 0.1], (None, 0.1))]
+    assert told[0].limits == (None, 0.1)
+    assert told[0].to_config() == told[1].to_config()
+    assert Outcome("x", range=(0, 1), tolerance=(-0.1, math.inf)).limits == (-0.1, None)
+
+
+def test_a_wide_side_does_not_make_the_narrow_one_cheap():
+    def penalty(tolerance):
+        target = Outcome("taste", goal="raise", range=(0, 10))
+        kept = Outcome("k", range=(0, 2), tolerance=tolerance)
+        factors = (Factor("dose", 0, 1, step=1),)
+        plan = Plan(factors, target, (kept,), candidates_of(factors, None))
+        return Scale(plan).problem(1).limits.penalty.tolist()
+
+    assert penalty((-1000, 0.4)) == penalty(0.4) == penalty((None, 0.4)) == [2.5]
+    assert penalty((0, 0.4)) == [5.0]
+
+
 @pytest.mark.parametrize(
     "thing",
     [
@@ -146,6 +168,12 @@ def test_factors_and_outcomes_survive_json(thing):
         (lambda: Outcome("k", range=(0, 1), goal="up"), ["'raise', 'lower'", "'up'"]),
         (lambda: Outcome("k", range=(0, 1), tolerance=0), ["tolerance of k"]),
         (lambda: Outcome("k", range=(0, 1), tolerance=(0.1, 0.2)), ["low <= 0 <= high"]),
+        (lambda: Outcome("k", range=(0, 1), tolerance=(math.inf, 0.2)), ["finite"]),
+        (
+            lambda: Outcome("k", range=(0, 1), tolerance=(None, math.inf)),
+            ["-inf or inf", "no limit"],
+        ),
+        (lambda: Outcome("k", range=(0, 1), tolerance=(0.1,)), ["-inf or inf", "no limit"]),
         (lambda: Outcome("k", range=(0, 1), baseline=2), ["baseline of k", "0 to 1"]),
         (lambda: Outcome("k", range=(0, 1), noise=-1), ["noise of k"]),
         (lambda: Outcome("k", range=(0, 1), digits=12), ["digits of k"]),

@@ -14,6 +14,8 @@ from sidestep.cli.terminal import (
     Key,
     Name,
     Storage,
+    Yes,
+    ask_twice,
     open_study,
     print_card,
     values_of,
@@ -83,15 +85,22 @@ def explain(
 def import_file(
     parts: Annotated[list[str], typer.Argument(metavar="[NAME] FILE")],
     storage: Storage = DEFAULT,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also where the same results were imported before.")
+    ] = False,
+    yes: Yes = False,
     actor: Actor = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
     """Results from before into a study (.csv, .parquet, .xlsx), or a study that was exported (.jsonl).
 
+    Results outside the range of their outcome are asked twice before anything is saved.
+
     Example: sidestep study import bp-pilot-07 earlier.csv
              sidestep study import bp-pilot-07.jsonl
     """
+    from sidestep.studies.importing import doubt_of
     from sidestep.studies.storage.exchange import import_study
     from sidestep.studies.storage.store import open_store
 
@@ -108,7 +117,11 @@ def import_file(
         return
     if len(parts) < 2:
         raise InputError(f"import must name the study that {path.name} has results of, got none")
-    receipt = open_study(parts[0], storage, actor).import_results(path, key=key)
+    study = open_study(parts[0], storage, actor)
+    doubt = doubt_of(study.plan, path)
+    if doubt and not yes:
+        ask_twice(doubt)
+    receipt = study.import_results(path, again=again, key=key)
     print_card(receipt.card, as_json=as_json, storage=storage)
 
 

@@ -37,7 +37,7 @@ def serve(
              sidestep serve --demo
     """
     need_extra()
-    from sidestep.service.server import open_sql, run
+    from sidestep.service.server import check_port_free, open_sql, run
     from sidestep.service.settings import load
 
     flags = {"storage": storage or (DEMO if demo else None), "host": host, "port": port}
@@ -45,6 +45,7 @@ def serve(
     if settings:
         _show_settings(loaded, as_json=as_json)
         return
+    check_port_free(loaded.settings)
     store = open_sql(loaded.settings.storage)
     try:
         laboratory = _demo(store) if demo else None

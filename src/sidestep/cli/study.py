@@ -17,7 +17,9 @@ from sidestep.cli.terminal import (
     Name,
     Number,
     Reason,
+    Row,
     Storage,
+    Yes,
     ask_twice,
     open_study,
     print_card,
@@ -145,7 +147,7 @@ def tell(
     measured: Measured = None,
     given: Given = None,
     context: Annotated[list[str] | None, typer.Option(help="Of that round: age=63.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Record it even where it is far off.")] = False,
+    yes: Yes = False,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -181,7 +183,8 @@ def correct(
     reason: Reason,
     measured: Measured = None,
     given: Given = None,
-    row: Annotated[int, typer.Option(help="Of an import, from 0.", min=0)] = 0,
+    row: Row = None,
+    yes: Yes = False,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -189,14 +192,19 @@ def correct(
 ) -> None:
     """Change a result, with a reason; both values stay on record, and everything is learned again.
 
+    What is far from what was expected is asked twice before anything is saved.
     Example: sidestep study correct bp-pilot-07 55 136.0 --reason "misread"
     """
     from sidestep.studies.values import read_number
 
     study = open_study(name, storage, actor)
+    result = read_number("the value", value)
+    doubt = study.doubt_correction(number, result, measured=measured, row=row)
+    if doubt and not yes:
+        ask_twice(doubt)
     receipt = study.correct(
         number,
-        read_number("the value", value),
+        result,
         reason=reason,
         measured=measured,
         given=values_of(study.plan.factors, given, "given"),
@@ -211,6 +219,7 @@ def withdraw(
     name: Name,
     number: Number,
     reason: Reason,
+    row: Row = None,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -220,7 +229,7 @@ def withdraw(
 
     Example: sidestep study withdraw bp-pilot-07 55 --reason "missed visit"
     """
-    receipt = open_study(name, storage, actor).withdraw(number, reason=reason, key=key)
+    receipt = open_study(name, storage, actor).withdraw(number, reason=reason, row=row, key=key)
     print_card(receipt.card, as_json=as_json, storage=storage)
 
 

@@ -43,6 +43,11 @@ Given = Annotated[
 Measured = Annotated[
     str | None, typer.Option(help="The outcome that was measured, where it is not the one asked.")
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Record it even where it is far off.")]
+Row = Annotated[
+    int | None,
+    typer.Option(help="Of an import: which result, from 0 in the order of history --json.", min=0),
+]
 
 
 def open_study(name: str, storage: str, actor: str | None = None) -> "Study":

@@ -46,7 +46,8 @@ class Problem:
     costs          of one measurement, relative: one for all or one per outcome
     tolerance      of every protected effect: a number, one per outcome, or pairs (low, high), None for
                    no limit; None: the paper's projected reward
-    penalty        what a unit beyond a tolerance costs; None: see `limits`
+    penalty        what a unit beyond a tolerance costs; None: exceeding one by the width of its narrower
+                   side costs as much as the target can move (see `limits`)
     intercept      whether every outcome has an unknown level, which is learned and no aim sees
 
     >>> import sidestep as ss
@@ -172,7 +173,8 @@ class Problem:
     def limits(self) -> Limits | None:
         """The tolerances and what a unit beyond each costs; None where the aim is the paper's.
 
-        Unless told, exceeding a tolerance by its own width costs M A, as much as the target can move.
+        Unless told, exceeding a tolerance by its own width (of its narrower side) costs M A, as much as
+        the target can move.
         """
         if self.tolerance is None:
             return None

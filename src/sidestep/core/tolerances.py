@@ -38,7 +38,8 @@ def checked_tolerance(value: Any, count: int) -> Pairs:
 def checked_penalty(value: Any, pairs: Pairs, scale: float) -> tuple[float, ...]:
     """What a unit beyond each tolerance costs.
 
-    None: exceeding a tolerance by its own width costs `scale`, as much as the target can move.
+    None: exceeding a tolerance by its own width, which is that of its narrower side, costs `scale`, as
+    much as the target can move.
     """
     if value is None:
         return tuple(_usual_penalty(pair, scale) for pair in pairs)
@@ -60,12 +61,20 @@ def limits_of(pairs: Pairs, penalty: tuple[float, ...]) -> Limits:
     return Limits(low, high, np.array(penalty, dtype=float))
 
 
+def width_of(sides: Sequence[float]) -> float:
+    """Width of a tolerance: its narrower side, or half the other one where that is zero.
+
+    The wider side must not count: a limit that is hardly one would make going beyond the other cheap.
+    """
+    return min(sides) or max(sides) / 2
+
+
 def _usual_penalty(pair: tuple[float, float], scale: float) -> float:
-    """Scale over the width: half the distance of two limits, or the one there is."""
-    finite = [abs(side) for side in pair if math.isfinite(side)]
-    if not finite:
+    """Scale over the width; nothing where there are no limits."""
+    sides = [abs(side) for side in pair if math.isfinite(side)]
+    if not sides:
         return 0.0
-    width = sum(finite) / len(finite)
+    width = width_of(sides)
     if width == 0.0:
         raise InputError("penalty must be given where a tolerance has no width, got None")
     return scale / width

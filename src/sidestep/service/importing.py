@@ -45,7 +45,9 @@ def import_results(request: Request, visit: Tellers, body: Body, key: Key = None
     kind = check_media(request, JSON, CSV)
     table = _columns(body) if kind == CSV else _results(body)
     actor = visit.caller.signs(table.actor)
-    receipt = visit.study.verbs.import_results(table.columns, actor=actor, key=key)
+    receipt = visit.study.verbs.import_results(
+        table.columns, again=table.again, actor=actor, key=key
+    )
     return card_reply(request, receipt.card)
 
 

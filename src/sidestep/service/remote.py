@@ -118,7 +118,7 @@ class RemoteStudy:
         reason: str,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
-        row: int = 0,
+        row: int | None = None,
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -133,20 +133,26 @@ class RemoteStudy:
         return _receipt(self._post(f"tickets/{_number(number)}/correction", change, actor, key))
 
     def withdraw(
-        self, number: int | Ticket, *, reason: str, actor: str | None = None, key: str | None = None
+        self,
+        number: int | Ticket,
+        *,
+        reason: str,
+        row: int | None = None,
+        actor: str | None = None,
+        key: str | None = None,
     ) -> Receipt:
         """Close a question without an answer, or take an answer back."""
-        why = {"reason": _why(reason)}
+        why = {"reason": _why(reason), "row": row}
         return _receipt(self._post(f"tickets/{_number(number)}/withdrawal", why, actor, key))
 
     def import_results(
-        self, table: Any, *, actor: str | None = None, key: str | None = None
+        self, table: Any, *, again: bool = False, actor: str | None = None, key: str | None = None
     ) -> Receipt:
         """Record results from before."""
         found = columns_of(table, "results")
         rows_of(self.plan, found)
-        columns = {"columns": {name: list(map(_cell, column)) for name, column in found.items()}}
-        return _receipt(self._post("import", columns, actor, key))
+        columns = {name: list(map(_cell, column)) for name, column in found.items()}
+        return _receipt(self._post("import", {"columns": columns, "again": again}, actor, key))
 
     def close(
         self,

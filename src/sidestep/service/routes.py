@@ -170,7 +170,7 @@ def withdraw(
 ) -> Response:
     """Close a question that will have no answer, or take back the answer it has, with a reason."""
     actor = visit.caller.signs(change.actor)
-    receipt = visit.study.verbs.withdraw(number, reason=change.reason, actor=actor, key=key)
+    receipt = visit.study.verbs.withdraw(number, **change.told("actor"), actor=actor, key=key)
     return card_reply(request, receipt.card)
 
 

@@ -15,6 +15,7 @@ Positive = Annotated[float, Field(gt=0, le=FARTHEST)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 Text = Annotated[str, Field(max_length=LONGEST)]
 Reason = Annotated[str, Field(min_length=1, max_length=10_000)]
+Row = Annotated[int, Field(ge=0, le=10_000)]
 Value = Number | Name  # of a factor: a number, or a word
 Setting = Annotated[dict[Name, Value], Field(max_length=1000)]
 
@@ -145,13 +146,14 @@ class Correction(Signed):
     reason: Reason
     measured: Name | None = None
     given: Setting | None = None
-    row: Annotated[int, Field(ge=0, le=10_000)] = 0
+    row: Row | None = None  # of an import
 
 
 class Withdrawal(Signed):
     """Why there will be no answer, or why it does not count."""
 
     reason: Reason
+    row: Row | None = None  # of an import
 
 
 class Closing(Signed):
@@ -169,6 +171,7 @@ class Results(Signed):
         dict[Name, Annotated[list[Value | None], Field(max_length=10_000)]],
         Field(min_length=1, max_length=1000),
     ]
+    again: bool = False  # also where an earlier import holds the same results
 
 
 class NewToken(Strict):

@@ -1,6 +1,7 @@
 """The server: listens until it is told to stop, then finishes what was begun."""
 
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -9,7 +10,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from sidestep.errors import InputError
+from sidestep.errors import InputError, ServiceError
 from sidestep.service.app import Laboratory, create_app, set_up_logs
 from sidestep.service.settings import Settings
 from sidestep.studies.storage.sql import SqlStore
@@ -56,6 +57,18 @@ def check_host_allowed(app: FastAPI, settings: Settings) -> None:
         f"host must be this machine (127.0.0.1) until there is an admin, got {settings.host!r}: make one "
         "with `sidestep user add NAME --admin` or `sidestep token create NAME --role admin`"
     )
+
+
+def check_port_free(settings: Settings) -> None:
+    """Say in a sentence that nobody can listen there, before anything is begun."""
+    try:
+        place = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        socket.create_server(place[4][:2], family=place[0]).close()
+    except OSError as error:
+        raise ServiceError(
+            f"nobody can listen at {settings.host}, port {settings.port} ({error.strerror}): choose "
+            "another with --port (0: any that is free)"
+        ) from error
 
 
 def run(

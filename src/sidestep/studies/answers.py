@@ -6,8 +6,30 @@ from typing import Any, NamedTuple
 from sidestep.errors import InputError, TicketNotFound
 from sidestep.studies.factors import Setting
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import Log
+from sidestep.studies.storage.store import Events, Head, Log, Store
 from sidestep.studies.values import shown
+
+Place = tuple[int, int | None]  # a question or an entry; of an import, which of its results
+
+
+class Kept:
+    """A record to look at, without its lock."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store, self._name = store, name
+
+    @property
+    def head(self) -> Head:
+        """Where the chain ends."""
+        return self._store.head(self._name)
+
+    def events(self, after: int = 0, limit: int | None = None) -> Events:
+        """Events with a larger seq, oldest first."""
+        return self._store.events(self._name, after, limit)
+
+    def about(self, ticket: int) -> Events:
+        """Everything about a ticket, oldest first."""
+        return self._store.about(self._name, ticket)
 
 
 class Answer(NamedTuple):
@@ -23,16 +45,14 @@ class Answer(NamedTuple):
     latest: Event
 
 
-def find_answer(log: Log, place: tuple[int, int], outcome: str | None) -> Answer:
+def find_answer(log: Log | Kept, place: Place, outcome: str | None) -> Answer:
     """The result of a question, or of an entry that brought results; an import has rows."""
     number, row = place
     event = entry_of(log, number)
     if event.kind == "asked":
         event = _one_of(log.about(number), number, outcome)
-    body = event.body
+    body, row = event.body, _row_of(event, row)
     if event.kind == "imported":
-        if not 0 <= row < len(body["rows"]):
-            raise InputError(f"row must lie in 0..{len(body['rows']) - 1}, got {row}")
         body = body["rows"][row]
     ticket = event.ticket or event.seq
     value, action, latest = body["value"], body["action"], event
@@ -44,6 +64,19 @@ def find_answer(log: Log, place: tuple[int, int], outcome: str | None) -> Answer
     )
 
 
+def _row_of(event: Event, row: int | None) -> int:
+    """Which result of an import is meant; any other entry has one."""
+    count = len(event.body["rows"]) if event.kind == "imported" else 1
+    if row is None and count > 1:
+        raise InputError(
+            f"entry {event.seq} has {count} results: which one must be said (row=N, --row N; rows count "
+            "from 0 in the order of `history --json`, a row for every result), got none"
+        )
+    if event.kind == "imported" and not 0 <= (row or 0) < count:
+        raise InputError(f"row must lie in 0..{count - 1}, got {row}")
+    return row or 0
+
+
 def _one_of(about: list[Event], number: int, outcome: str | None) -> Event:
     """The answer that is meant, where a question may have several."""
     answers = {event.outcome: event for event in about if event.kind == "answered"}
@@ -51,14 +84,17 @@ def _one_of(about: list[Event], number: int, outcome: str | None) -> Event:
         raise InputError(f"question {number} must have an answer to change, got none so far")
     if outcome is None and len(answers) > 1:
         names = ", ".join(str(name) for name in answers)
-        raise InputError(f"which result of question {number} must be said ({names}), got none")
+        raise InputError(
+            f"question {number} has {len(answers)} results: which one must be said ({names}), by the "
+            "number of its own entry in `history`, or in a correction by measured=, got none"
+        )
     if outcome is not None and outcome not in answers:
         names = ", ".join(str(name) for name in answers)
         raise InputError(f"question {number} must have a result of it ({names}), got {outcome!r}")
     return answers[outcome] if outcome is not None else next(iter(answers.values()))
 
 
-def entry_of(log: Log, number: int) -> Event:
+def entry_of(log: Log | Kept, number: int) -> Event:
     """The entry of that number, which may be a question or a result."""
     found = log.events(number - 1, 1) if _is_number(number) else []
     if not found or found[0].kind not in ("asked", "answered", "imported"):

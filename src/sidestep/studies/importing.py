@@ -6,13 +6,19 @@ long    a column for every factor, and the columns `outcome` and `value`
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from sidestep.errors import InputError
+from sidestep.errors import ConflictError, InputError
+from sidestep.studies.cards.doubt import doubt_text
+from sidestep.studies.cards.words import counted, local_time
 from sidestep.studies.factors import Factor, Setting
 from sidestep.studies.frames import Columns, columns_of
+from sidestep.studies.keys import repeat_of
 from sidestep.studies.plan import Plan
-from sidestep.studies.recording import checked_result
+from sidestep.studies.recording import Author, Written, checked_result
+from sidestep.studies.storage.events import written
+from sidestep.studies.storage.store import Log
 from sidestep.studies.values import read_number
 
 MOST = 10_000  # results at once
@@ -21,9 +27,67 @@ NAMED = 5  # wrong rows that are named
 Row = dict[str, Any]
 
 
+class Import(NamedTuple):
+    """The results of a table, where they come from, and the columns that say nothing to the study."""
+
+    rows: list[Row]
+    source: str
+    unused: list[str]
+
+
+def import_of(plan: Plan, table: Any) -> Import:
+    """What is to be taken over from a table of anyone's."""
+    columns = columns_of(table, "results")
+    rows = rows_of(plan, columns)
+    used = {factor.name for factor in (*plan.factors, *plan.context)}
+    used |= set(_measured(plan, columns)) or {"outcome", "value"}
+    source = table.name if isinstance(table, Path) else type(table).__name__
+    return Import(rows, source, [name for name in columns if name not in used])
+
+
+def take_over(log: Log, found: Import, author: Author, *, again: bool) -> Written:
+    """Record results from before the study, all at once; the very same results only where told so."""
+    rows = found.rows
+    known = repeat_of(log, author.key, ("imported",), lambda event: event.body["rows"] == rows)
+    if known is not None:
+        return Written((known,), repeated=True)
+    if not again:
+        _check_new(log, rows)
+    body = {"rows": rows, "source": found.source}
+    body |= {"unused": found.unused} if found.unused else {}
+    event = log.append("imported", body=body, actor=author.actor, key=author.key)
+    return Written((event,), repeated=False)
+
+
+def _check_new(log: Log, rows: list[Row]) -> None:
+    for event in log.events():
+        if event.kind == "imported" and event.body["rows"] == rows:
+            raise ConflictError(
+                f"entry {event.seq} holds exactly these {counted(len(rows), 'result')}, imported by "
+                f"{event.actor} at {local_time(written(event.at))}; nothing was recorded: import "
+                "them with again=True (--again) where they were measured twice"
+            )
+
+
 def rows_of(plan: Plan, table: Any) -> list[Row]:
     """The results of a table, each with what was done; or one sentence that names the wrong rows."""
-    columns = columns_of(table, "results")
+    return [row for _, row in _numbered(plan, columns_of(table, "results"))]
+
+
+def doubt_of(plan: Plan, table: Any) -> str | None:
+    """What is odd about results that have not been imported yet; None where nothing is."""
+    doubts = []
+    for number, row in _numbered(plan, columns_of(table, "results")):
+        text = doubt_text(plan.outcome(row["outcome"]), row["value"], None)
+        doubts += [f"row {number}: {text}"] if text else []
+    if not doubts:
+        return None
+    more = len(doubts) - 1
+    return doubts[0] + (f" And {counted(more, 'more result')} like it." if more else "")
+
+
+def _numbered(plan: Plan, columns: Columns) -> list[tuple[int, Row]]:
+    """Every result with the number of its row in the table."""
     wanted = [*plan.factors, *plan.context]
     for factor in wanted:
         if factor.name not in columns:
@@ -31,12 +95,12 @@ def rows_of(plan: Plan, table: Any) -> list[Row]:
                 f"results must have a column for every factor, got none for {factor.name!r}"
             )
     measured = _measured(plan, columns)
-    found: list[Row] = []
+    found: list[tuple[int, Row]] = []
     wrong: list[str] = []
     for number in range(len(columns[wanted[0].name])):
         cells = {name: column[number] for name, column in columns.items()}
         try:
-            found += _row(plan, cells, measured)
+            found += [(number, row) for row in _row(plan, cells, measured)]
         except InputError as error:
             wrong.append(f"row {number}: {error}")
     if wrong:

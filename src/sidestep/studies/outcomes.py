@@ -1,5 +1,6 @@
 """What is measured, in its own unit, and where it lies on the common scale (units.py)."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from sidestep.studies.values import (
     standard,
 )
 
+OPEN_SIDE = "(-inf or inf, in Python also None, where a side has no limit)"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -28,9 +31,9 @@ class Outcome:
     baseline   its level at the baseline of the factors; None: learned
     range      the plausible values; half of it is the outcome's scale
     tolerance  of a protected outcome, the change from the baseline that does no harm: a number for both
-               directions, or (low, high), None for no limit on that side
+               directions, or (low, high), None (or -inf, inf) for no limit on that side
     penalty    what a unit beyond the tolerance costs, in units of the target; None: exceeding a tolerance
-               by its own width costs half the target's range
+               by its own width (of its narrower side) costs half the target's range
     matters    a difference in the target that is worth another round
     noise      standard deviation of one result; None: learned
     cost       of one result, in any unit that all outcomes share
@@ -91,11 +94,16 @@ class Outcome:
         what = f"the tolerance of {self.name}"
         if not isinstance(given, Sequence) or isinstance(given, str):
             return checked_positive(what, given)
-        if len(given) != 2 or given[0] is given[1] is None:
-            raise InputError(f"{what} must be a number or a pair (low, high), got {shown(given)}")
-        low, high = (None if end is None else checked_number(what, end) for end in given)
+        if len(given) != 2:
+            raise InputError(
+                f"{what} must be a number or a pair (low, high) {OPEN_SIDE}, got {shown(given)}"
+            )
+        low, high = (
+            None if end is None or end == endless else checked_number(what, end)
+            for end, endless in zip(given, (-math.inf, math.inf), strict=True)
+        )
         if (low or 0) > 0 or (high or 0) < 0 or low == high:
-            raise InputError(f"{what} must have low <= 0 <= high, got {shown(given)}")
+            raise InputError(f"{what} must have low <= 0 <= high {OPEN_SIDE}, got {shown(given)}")
         return low, high
 
     @property

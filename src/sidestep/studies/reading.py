@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sidestep.studies import recording
+from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import ask_card
 from sidestep.studies.cards.card import Card
-from sidestep.studies.cards.doubt import doubts_of
+from sidestep.studies.cards.doubt import doubt_text, doubts_of
 from sidestep.studies.cards.overview import show_card
 from sidestep.studies.cards.record_card import verify_card
 from sidestep.studies.live import Live
@@ -87,6 +88,22 @@ class Reading:
         )
         outcomes = {outcome.name: outcome for outcome in self.plan.outcomes}
         return doubts_of(outcomes, results, body.get("expected") or {})
+
+    def doubt_correction(
+        self,
+        number: int | Ticket,
+        value: float,
+        *,
+        measured: str | None = None,
+        row: int | None = None,
+    ) -> str | None:
+        """What is odd about a value that a result has not been given yet; None where nothing is."""
+        place = (number.id if isinstance(number, Ticket) else number, row)
+        answer = find_answer(Kept(self._store, self.name), place, measured)
+        asked = [each for each in self.about(answer.ticket) if each.kind == "asked"]
+        expected = asked[0].body.get("expected") or {} if asked else {}
+        result = recording.checked_result(self.plan, answer.outcome, value)
+        return doubt_text(self.plan.outcome(answer.outcome), result, expected.get(answer.outcome))
 
     def show(self) -> Card:
         """What the study is and where it stands."""

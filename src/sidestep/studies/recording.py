@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
-from sidestep.studies.answers import Answer, entry_of, find_answer
+from sidestep.studies.answers import Answer, Place, entry_of, find_answer
 from sidestep.studies.cards.words import listed, local_time, plain, with_unit
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.keys import repeat_of, same_reason
@@ -98,9 +98,7 @@ def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
     return Written(tuple(events), repeated=False)
 
 
-def correct(
-    log: Log, plan: Plan, place: tuple[int, int], told: Told, author: Author, reason: str
-) -> Written:
+def correct(log: Log, plan: Plan, place: Place, told: Told, author: Author, reason: str) -> Written:
     """Let a result count with another value from where it stands; both stay on record."""
     answer = find_answer(log, place, told.measured)
     value = checked_result(plan, answer.outcome, told.value)
@@ -121,14 +119,15 @@ def correct(
     return _revise(log, answer, {"is": value, "action": action}, author, reason)
 
 
-def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
+def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
     """Close a question that will have no answer; or take back the answer it has."""
+    number = place[0]
     event = entry_of(log, number)
     found = repeat_of(
         log,
         author.key,
         ("withdrawn", "corrected"),
-        lambda entry: _takes_back(entry, number) and same_reason(entry, reason),
+        lambda entry: _takes_back(entry, place) and same_reason(entry, reason),
     )
     if found is not None:
         return Written((found,), repeated=True)
@@ -138,7 +137,7 @@ def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
         return Written(before, repeated=True)
     waiting = _waiting(about)
     if not waiting:
-        answer = find_answer(log, (number, 0), None)
+        answer = find_answer(log, place, None)
         if answer.value is None:
             return Written((answer.latest,), repeated=True)
         return _revise(log, answer, {"is": None, "action": answer.action}, author, reason)
@@ -152,16 +151,6 @@ def withdraw(log: Log, number: int, author: Author, reason: str) -> Written:
         key=author.key,
     )
     return Written((done,), repeated=False)
-
-
-def take_over(log: Log, rows: list[dict[str, Any]], author: Author, source: str) -> Written:
-    """Record results from before the study, all at once."""
-    found = repeat_of(log, author.key, ("imported",), lambda event: event.body["rows"] == rows)
-    if found is not None:
-        return Written((found,), repeated=True)
-    body = {"rows": rows, "source": source}
-    event = log.append("imported", body=body, actor=author.actor, key=author.key)
-    return Written((event,), repeated=False)
 
 
 def close(
@@ -210,9 +199,11 @@ def _says(event: Event, ticket: int | None, results: Mapping[str, float]) -> boo
     return event.ticket == ticket and results.get(str(event.outcome)) == event.body["value"]
 
 
-def _takes_back(event: Event, number: int) -> bool:
+def _takes_back(event: Event, place: Place) -> bool:
     """Whether an entry withdraws this question, or the result of this question or entry."""
-    return event.body.get("is") is None and number in (event.ticket, event.body.get("answer"))
+    number, row = place
+    same = number in (event.ticket, event.body.get("answer"))
+    return same and event.body.get("is") is None and row in (None, event.body.get("row"))
 
 
 def check_asked(about: list[Event], ticket: object, name: str) -> list[Event]:

@@ -14,6 +14,7 @@ from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem
 from sidestep.core.solids import Box
+from sidestep.core.tolerances import width_of
 from sidestep.errors import InputError
 from sidestep.studies.factors import Setting, Value
 from sidestep.studies.formula import Features
@@ -112,9 +113,7 @@ class Scale:
                 None if end is None else outcome.change_scaled(end) for end in outcome.limits
             )
             sides = [abs(end) for end in pair if end is not None]
-            usual = len(sides) / (
-                sum(sides) or 1.0
-            )  # its own width beyond costs half the target's range
+            usual = 1.0 / (width_of(sides) or 1.0)  # its width beyond: half the target's range
             told = outcome.penalty
             cost = None if told is None else standard(told * outcome.half / self.plan.target.half)
             limits.append(pair)

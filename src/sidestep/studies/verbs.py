@@ -62,7 +62,7 @@ class Verbs(Protocol):
         reason: str,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
-        row: int = 0,
+        row: int | None = None,
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -70,13 +70,19 @@ class Verbs(Protocol):
         ...
 
     def withdraw(
-        self, number: int | Ticket, *, reason: str, actor: str | None = None, key: str | None = None
+        self,
+        number: int | Ticket,
+        *,
+        reason: str,
+        row: int | None = None,
+        actor: str | None = None,
+        key: str | None = None,
     ) -> Receipt:
         """Close a question without an answer, or take an answer back."""
         ...
 
     def import_results(
-        self, table: Any, *, actor: str | None = None, key: str | None = None
+        self, table: Any, *, again: bool = False, actor: str | None = None, key: str | None = None
     ) -> Receipt:
         """Record results from before."""
         ...

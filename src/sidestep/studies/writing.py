@@ -1,13 +1,12 @@
 """What is added to a record: results, corrections, withdrawals, an end. It needs no arithmetic."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from sidestep.errors import InputError
 from sidestep.studies import recording
-from sidestep.studies.cards.ask_card import told_card
+from sidestep.studies.cards.told_card import told_card
 from sidestep.studies.factors import setting_of
 from sidestep.studies.reading import Reading
 from sidestep.studies.recording import Author, Told, Written
@@ -57,7 +56,7 @@ class Writing(Reading):
         reason: str,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
-        row: int = 0,
+        row: int | None = None,
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -68,7 +67,7 @@ class Writing(Reading):
         reason     why; it stays on record
         given      what was really done, where that was wrong as well
         measured   which result, where a question has several
-        row        of an import, from 0
+        row        of an import of several: which result, from 0 in the order of `history`
         actor      who corrects; None: the one who opened the study
         key        the same key again is the same request, not a second one
         """
@@ -79,22 +78,27 @@ class Writing(Reading):
         )
 
     def withdraw(
-        self, number: int | Ticket, *, reason: str, actor: str | None = None, key: str | None = None
+        self,
+        number: int | Ticket,
+        *,
+        reason: str,
+        row: int | None = None,
+        actor: str | None = None,
+        key: str | None = None,
     ) -> Receipt:
         """Close a question that will have no answer, or take back the answer it has, with a reason.
 
         number   of the question, or of the entry that brought the result
         reason   why; it stays on record
+        row      of an import of several: which result, from 0 in the order of `history`
         actor    who withdraws; None: the one who opened the study
         key      the same key again is the same request, not a second one
         """
-        author = Author(actor or self.actor, key)
-        return self._write(
-            lambda log: recording.withdraw(log, _number(number) or 0, author, reason)
-        )
+        place, author = (_number(number) or 0, row), Author(actor or self.actor, key)
+        return self._write(lambda log: recording.withdraw(log, place, author, reason))
 
     def import_results(
-        self, table: Any, *, actor: str | None = None, key: str | None = None
+        self, table: Any, *, again: bool = False, actor: str | None = None, key: str | None = None
     ) -> Receipt:
         """Record results from before, from a frame, a dict of columns or a path: all of them or none.
 
@@ -102,15 +106,15 @@ class Writing(Reading):
         not); or the columns `outcome` and `value`.
 
         table   the results
+        again   also where an earlier import holds exactly the same results
         actor   who brings them; None: the one who opened the study
         key     the same key again is the same request, not a second one
         """
-        from sidestep.studies.importing import rows_of  # noqa: PLC0415
+        from sidestep.studies.importing import import_of, take_over  # noqa: PLC0415
 
-        rows = rows_of(self.plan, table)
+        found = import_of(self.plan, table)
         author = Author(actor or self.actor, key or uuid4().hex)
-        source = table.name if isinstance(table, Path) else type(table).__name__
-        return self._write(lambda log: recording.take_over(log, rows, author, source))
+        return self._write(lambda log: take_over(log, found, author, again=again))
 
     def close(
         self,

@@ -1,4 +1,4 @@
-"""What is said when a question is put and when a result is recorded, from the record alone."""
+"""What is said when a question is put, from the record alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,6 @@ from sidestep.studies.book import Question
 from sidestep.studies.cards.card import Card, Cell, Command, Prose, Section, Table, verdict_of
 from sidestep.studies.cards.words import (
     command,
-    counted,
     digits_of,
     digits_of_loss,
     limit_text,
@@ -22,9 +21,7 @@ from sidestep.studies.cards.words import (
 from sidestep.studies.factors import Factor, Setting, Value
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN, Plan
-from sidestep.studies.recording import Written
 from sidestep.studies.request import CONFIRM
-from sidestep.studies.storage.events import Event, written
 
 HARDLY = 0.5  # of what matters: a price below it is none
 
@@ -250,45 +247,3 @@ def _then(plan: Plan, name: str, question: Question) -> Command:
         command("tell", name, question.id, *values),
         f"(--given {example} if something else was {plan.words.done})",
     )
-
-
-def told_card(plan: Plan, name: str, done: Written) -> Card:
-    """What was saved, as which entry; or that it was on record already."""
-    lines = []
-    for event in done.events:
-        when = f"at {local_time(written(event.at))} by {event.actor}"
-        saved = (
-            f"It was on record already, as entry {event.seq}"
-            if done.repeated
-            else f"Saved as entry {event.seq}"
-        )
-        lines.append(Prose(f"{saved} {when}.", lead=_told_text(plan, event)))
-    hint = "If it is wrong, you can correct it later with a reason."
-    data = [
-        {"entry": event.seq, "ticket": event.ticket, "kind": event.kind, **event.body}
-        for event in done.events
-    ]
-    return Card(
-        kind="tell",
-        title="Nothing changed" if done.repeated else "Saved",
-        sections=(Section("", (*lines, Prose(hint))),),
-        data={"study": name, "repeated": done.repeated, "entries": data},
-    )
-
-
-def _told_text(plan: Plan, event: Event) -> str:
-    """What an entry says, in a few words."""
-    body = event.body
-    if event.kind == "imported":
-        return f"Imported: {counted(len(body['rows']), 'result')}."
-    if event.kind == "closed":
-        return "The study is closed; results may still be told."
-    if event.kind == "withdrawn":
-        return f"Withdrawn: question {event.ticket} ({', '.join(body['outcomes'])})."
-    unit = plan.outcome(body["outcome"]).unit
-    if event.kind == "answered":
-        return f"Recorded: {body['outcome']} {with_unit(plain(body['value']), unit)}."
-    was = "nothing" if body["was"] is None else plain(body["was"])
-    if body["is"] is None:
-        return f"Taken back: {body['outcome']} {with_unit(was, unit)}."
-    return f"Corrected: {body['outcome']} {was} is now {with_unit(plain(body['is']), unit)}."

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import ArgumentError
 
-from sidestep.errors import DurabilityWarning, InputError
+from sidestep.errors import DurabilityWarning, InputError, NotFoundError
 
 PATIENCE = 20.0  # seconds to wait for a lock, or for a server to come back
 STALLED = 60  # seconds until PostgreSQL takes the lock from a client that sleeps on it
@@ -86,7 +86,10 @@ def _file_url(path: Path, *, create: bool) -> URL:
     if not path.parent.is_dir():
         raise InputError(f"storage must lie in a folder that exists, got {path}")
     if not create and not path.exists():
-        raise InputError(f"storage must be a file that exists, got {path}")
+        raise NotFoundError(
+            f"storage must be a file that exists, got {path}: `sidestep study create` begins one, and "
+            "-s FILE (or SIDESTEP_STORAGE) names another"
+        )
     return URL.create("sqlite+pysqlite", database=str(path))
 
 

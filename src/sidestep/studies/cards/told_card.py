@@ -1,0 +1,65 @@
+"""What is said when something is recorded, from the record alone."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from sidestep.studies.cards.card import Card, Prose, Section
+from sidestep.studies.cards.words import counted, local_time, plain, with_unit
+from sidestep.studies.plan import Plan
+from sidestep.studies.recording import Written
+from sidestep.studies.storage.events import Event, written
+
+NAMED = 5  # columns that were of no use and are named
+
+
+def told_card(plan: Plan, name: str, done: Written) -> Card:
+    """What was saved, as which entry; or that it was on record already."""
+    lines = []
+    for event in done.events:
+        when = f"at {local_time(written(event.at))} by {event.actor}"
+        saved = (
+            f"It was on record already, as entry {event.seq}"
+            if done.repeated
+            else f"Saved as entry {event.seq}"
+        )
+        lines.append(Prose(f"{saved} {when}.", lead=_told_text(plan, event)))
+    hint = "If it is wrong, you can correct it later with a reason."
+    data = [
+        {"entry": event.seq, "ticket": event.ticket, "kind": event.kind, **event.body}
+        for event in done.events
+    ]
+    return Card(
+        kind="tell",
+        title="Nothing changed" if done.repeated else "Saved",
+        sections=(Section("", (*lines, Prose(hint))),),
+        data={"study": name, "repeated": done.repeated, "entries": data},
+    )
+
+
+def _imported_text(body: Mapping[str, Any]) -> str:
+    """How many results of each outcome came, and which columns were of no use."""
+    counts = Counter(row["outcome"] for row in body["rows"])
+    each = ", ".join(f"{name} {count}" for name, count in counts.items())
+    unused = body.get("unused", [])
+    more = f" and {len(unused) - NAMED} more" if len(unused) > NAMED else ""
+    rest = f" Columns not used: {', '.join(unused[:NAMED])}{more}." if unused else ""
+    return f"Imported: {counted(len(body['rows']), 'result')} ({each}).{rest}"
+
+
+def _told_text(plan: Plan, event: Event) -> str:
+    """What an entry says, in a few words."""
+    body = event.body
+    if event.kind == "imported":
+        return _imported_text(body)
+    if event.kind == "closed":
+        return "The study is closed; results may still be told."
+    if event.kind == "withdrawn":
+        return f"Withdrawn: question {event.ticket} ({', '.join(body['outcomes'])})."
+    unit = plan.outcome(body["outcome"]).unit
+    if event.kind == "answered":
+        return f"Recorded: {body['outcome']} {with_unit(plain(body['value']), unit)}."
+    was = "nothing" if body["was"] is None else plain(body["was"])
+    if body["is"] is None:
+        return f"Taken back: {body['outcome']} {with_unit(was, unit)}."
+    return f"Corrected: {body['outcome']} {was} is now {with_unit(plain(body['is']), unit)}."
