@@ -16,6 +16,8 @@ from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
 from sidestep.experiments import results, sweep
 from sidestep.experiments.executors import Dask, Processes, Serial
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.ownership import with_code
 from sidestep.experiments.spec import jobs_of, parse_spec
 from sidestep.policies.base import Decision
 
@@ -149,6 +151,45 @@ def test_runs_of_another_setting_that_lie_there_are_not_replaced(spec, tmp_path)
     results.write_spec(tmp_path, longer := spec.model_copy(update={"horizon": 61}))  # as 0.1 did
     with pytest.raises(InputError, match="must hold runs of this spec alone, got 6"):
         sweep.sweep(longer, tmp_path, resume=True)
+
+
+OWN_FILE = """
+from sidestep import Uniform
+from sidestep.environments import synthetic
+
+
+class Mine(Uniform):
+    pass
+
+
+def small(seed=0):
+    return synthetic(3, 2, 1, 5, noise_scale=0.1, seed=seed)
+"""
+
+
+@pytest.mark.parametrize("changed", ['"uniform"\n\n', '"synthetic"\n'])
+def test_a_changed_file_of_ones_own_is_another_setting(changed, tmp_path, monkeypatch, refusal):
+    name = "own_mine:Mine" if "uniform" in changed else "own_mine:small"
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_mine.py").write_text(OWN_FILE)
+    toml = TOML.replace(changed, f'"{name}"\n\n')
+    if "small" in name:
+        toml = toml.replace("knobs = { dim", "# knobs = { dim")
+    spec, out = parse_spec(toml, "mine.toml"), tmp_path / "out"
+    try:
+        sweep.sweep(spec, out)
+        assert sweep.sweep(spec, out, resume=True).played == 0
+        (tmp_path / "own_mine.py").write_text(OWN_FILE + "# changed\n")
+        message = refusal(sweep.sweep, spec, out, resume=True)
+    finally:
+        sys.modules.pop("own_mine", None)
+    assert f"(the code of {name} differs): choose another --out" in message
+    assert summarise(out).runs.height == 6  # a report asks for no code
+
+
+def test_runs_of_the_catalog_keep_the_fingerprint_they_had(spec):
+    assert jobs_of(spec)[0].fingerprint == "83e41be49e0cc35b"
+    assert with_code(jobs_of(spec)) == jobs_of(spec)
 
 
 def test_a_broken_file_is_played_again(spec, tmp_path):

@@ -141,6 +141,7 @@ class Job(NamedTuple):
     policy_knobs: dict[str, Any]
     told: dict[str, Any]
     rounds: int  # of all runs of this policy on this world, which decide whether it is compiled
+    code: str = ""  # digest of the files of one's own that play; see ownership.with_code
 
     @property
     def id(self) -> str:
@@ -149,8 +150,13 @@ class Job(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """The same for two jobs that give the same trace."""
-        told = {name: value for name, value in self._asdict().items() if name != "rounds"}
+        """The same for two jobs that give the same trace: the setting, and the code of one's own."""
+        return "-".join(filter(None, [self.setting, self.code]))
+
+    @property
+    def setting(self) -> str:
+        """The same for two jobs of which a spec says the same."""
+        told = {k: value for k, value in self._asdict().items() if k not in ("rounds", "code")}
         text = json.dumps(told, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

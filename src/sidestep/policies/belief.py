@@ -68,7 +68,9 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
     if learned.any():
         noise = noise_levels(prior, evidence)
         free = float(degrees_of_freedom(prior, evidence)[learned].sum())
-        freedom = free + BORROWED if free >= 1.0 else np.inf  # before, noise is taken for the largest
+        freedom = (
+            free + BORROWED if free >= 1.0 else np.inf
+        )  # before, noise is taken for the largest
     gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
     measured = posterior_under(gram, moment, noise, prior.variance)
     posterior = without_levels(measured) if problem.intercept else measured
