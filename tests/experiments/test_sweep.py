@@ -192,6 +192,13 @@ def test_runs_of_the_catalog_keep_the_fingerprint_they_had(spec):
     assert with_code(jobs_of(spec)) == jobs_of(spec)
 
 
+def test_runs_that_say_nothing_of_code_are_of_one_setting_with_those_that_do(spec):
+    job, *_ = (job._asdict() for job in jobs_of(spec))
+    older = {name: value for name, value in job.items() if name != "code"}
+    results._check_one_setting("here", [job, older])
+    results._check_one_setting("here", [older, job])
+
+
 def test_a_broken_file_is_played_again(spec, tmp_path):
     sweep.sweep(spec, tmp_path)
     (tmp_path / "mine/traces/small/greedy/1.parquet").write_bytes(b"nothing")

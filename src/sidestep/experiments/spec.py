@@ -30,7 +30,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sidestep.errors import InputError
+from sidestep.errors import InputError, NotFoundError
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=,+-]*$", max_length=80)]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -183,7 +183,7 @@ def read_spec(path: Path | str) -> Spec:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
+        raise NotFoundError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error})") from error
     return parse_spec(text, str(path))
