@@ -16,6 +16,7 @@ from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
 from sidestep.experiments import results, sweep
 from sidestep.experiments.executors import Dask, Processes, Serial
+from sidestep.experiments.names import check_names
 from sidestep.experiments.numbers.summary import summarise
 from sidestep.experiments.ownership import with_code
 from sidestep.experiments.spec import jobs_of, parse_spec
@@ -283,8 +284,24 @@ def test_every_wrong_entry_of_a_spec_is_named_at_once(refusal):
     wrong = TOML.replace('"epsilon-greedy"', '"epsilon-gredy"') + OWN % "{ bad = 1, width = 2 }"
     message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"))
     assert "small/greedy: policy must be one of" in message
-    assert "small/own: TypeError" in message
-    assert "unexpected keyword argument 'width'" in message
+    assert "small/own: knob of test_sweep:Trying must be one of bad, got 'width'" in message
+
+
+def test_a_knob_that_ones_own_policy_needs_is_asked_for_without_a_line_of_ours(refusal):
+    message = refusal(sweep.check_jobs, parse_spec(TOML + OWN % "{}", "w.toml"))
+    assert "small/own: knobs of test_sweep:Trying must fit it" in message
+    assert "argument: 'bad'" in message
+    assert "line" not in message
+
+
+def test_every_unknown_name_and_knob_of_a_spec_is_told_at_once_with_its_table(refusal):
+    wrong = TOML.replace('"epsilon-greedy"', '"epsilon-gredy"').replace("arms = 5", "arm = 5")
+    wrong += OWN % "{ width = 2 }"
+    message = refusal(check_names, parse_spec(wrong, "w.toml"), "w.toml")
+    assert message.startswith("w.toml: worlds.small: knob of synthetic must be one of")
+    assert "; policies.greedy: policy must be one of" in message
+    assert "; policies.own: knob of test_sweep:Trying must be one of bad, got 'width'" in message
+    check_names(parse_spec(TOML, "w.toml"), "w.toml")
 
 
 class Trying:

@@ -64,9 +64,7 @@ class PolicySpec(_Table):
     grid: dict[str, list[Any]] = {}
     label: str = ""
     worlds: list[str] | None = None
-    told: dict[
-        str, Any
-    ] = {}  # what the player is told otherwise than by the world; see sweep.overridden
+    told: dict[str, Any] = {}  # instead of what the world would tell; see sweep.overridden
 
     def plays(self, world: WorldSpec) -> bool:
         """Whether it meets that world."""
