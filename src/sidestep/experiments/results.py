@@ -173,9 +173,23 @@ def read_spec_file(file: Path) -> Spec:
 
 
 def load_results(folder: Path | str) -> "polars.DataFrame":
-    """A results folder as one frame: a row a kept round, with experiment, world, policy and run.
+    """A results folder as one polars frame: a row a kept round, with experiment, world, policy and run.
 
     Every policy has one setting on every world; where a folder holds more, the error says which.
+
+    folder   what `sidestep run` or `sidestep reproduce` was given as --out
+
+    >>> import tempfile, sidestep as ss
+    >>> from sidestep.experiments import spec, sweep
+    >>> mine = spec.parse_spec('''name = "mine"
+    ... horizon = 20
+    ... runs = 2
+    ... worlds = [{ id = "hard", world = "failure" }]
+    ... policies = [{ id = "uniform", policy = "uniform" }]''', "mine.toml")
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     swept = sweep.sweep(mine, Path(out))  # as `sidestep run mine.toml` does
+    ...     ss.load_results(out).select("policy", "run", "round", "regret").shape
+    (40, 4)
     """
     check_lab("load_results", "polars")
     import polars  # noqa: PLC0415  (an extra)
