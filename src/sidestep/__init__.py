@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from sidestep.core.actions import Arms, UnitBall
     from sidestep.core.problem import TARGET, Problem, Query
     from sidestep.core.solids import Box, Ellipsoid, Simplex
+    from sidestep.experiments.many import simulate_many
     from sidestep.experiments.record import Trace
     from sidestep.experiments.results import load_results
-    from sidestep.experiments.simulate import simulate, simulate_many
+    from sidestep.experiments.simulate import simulate
     from sidestep.policies.base import Decision
     from sidestep.policies.batches import ask_batch, ask_panel, tell_all
     from sidestep.policies.directed_thompson import DirectedThompson
@@ -94,7 +95,7 @@ _HOME = {
     "Trace": "experiments.record",
     "load_results": "experiments.results",
     "simulate": "experiments.simulate",
-    "simulate_many": "experiments.simulate",
+    "simulate_many": "experiments.many",
     "Decision": "policies.base",
     "ask_batch": "policies.batches",
     "ask_panel": "policies.batches",

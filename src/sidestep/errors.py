@@ -4,7 +4,7 @@ SidestepError                 everything that we raise on purpose
 |-- InputError (ValueError)   what came in cannot be used; says what was expected and what came
 |   |-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
 |   |-- MissingExtra          what was asked for needs an extra that is not installed; names it
-|   `-- NotFoundError         the storage has nothing of that name
+|   `-- NotFoundError         nothing of that name: in the storage, or no such file
 |       |-- StudyNotFound     ... no such study
 |       |-- TicketNotFound    ... no such ticket in this study
 |       `-- AccountNotFound   ... no such person, token or link
@@ -51,7 +51,7 @@ class MissingExtra(InputError, ImportError):
 
 
 class NotFoundError(InputError):
-    """Nothing of that name is in the storage."""
+    """Nothing of that name is in the storage, or on the disk."""
 
 
 class StudyNotFound(NotFoundError):

@@ -5,7 +5,8 @@
     ss.testing.check_policy(MyPolicy, knobs={"width": 2.0}) # and each knob must change something
 
 A policy that does not play every action set says so (`plays = (Arms,)`) and is held to those it plays.
-A broken promise is an AssertionError that says which one, and on which world.
+A broken promise is an AssertionError that says which one, and on which world; what is no policy at all
+is an InputError.
 """
 
 import pickle
@@ -14,73 +15,25 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from sidestep.core import compiled as compiler
-from sidestep.core.actions import ON_A_SOLID, Actions, Arms, UnitBall
+from sidestep.core.actions import ON_A_SOLID, Actions, Arms
 from sidestep.core.estimator import Evidence
 from sidestep.core.problem import Query
+from sidestep.environments.contract import contract_worlds, edge_worlds
 from sidestep.environments.instance import Instance
-from sidestep.environments.sources import FreshArms, Menus, draw_actions
-from sidestep.environments.synthetic import synthetic
-from sidestep.errors import UnreachedDirectionsWarning
+from sidestep.environments.sources import draw_actions
+from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Trace
 from sidestep.experiments.simulate import play, simulate
-from sidestep.policies.base import PHASES
+from sidestep.policies.base import Decision
 from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.protocol import plays_of
+from sidestep.policies.protocol import check_can_play, check_decision, plays_of
 
 Maker = Callable[..., Any]
 
 ROUNDS = 40
-
-
-def contract_worlds() -> dict[str, Instance]:
-    """Small worlds of every kind of action source."""
-    rng = np.random.default_rng(20201102)
-    arms = rng.standard_normal((12, 3))
-    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
-    sizes = (3, 2, 1)
-    return {
-        "fixed arms": synthetic(*sizes, Arms(arms), noise_scale=0.1, seed=1),
-        "fresh arms": synthetic(*sizes, 7, noise_scale=0.1, seed=2),
-        "changing arms": synthetic(*sizes, Menus([arms[:5], arms[5:]]), noise_scale=0.1, seed=3),
-        "ball": synthetic(*sizes, UnitBall(3), noise_scale=0.1, seed=4),
-    }
-
-
-def edge_worlds() -> dict[str, Instance]:
-    """Worlds at the edges: no protection, full rank, one dimension, one arm, doubled arms."""
-    rng = np.random.default_rng(7)
-    arms = rng.standard_normal((5, 3))
-    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
-    flat = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.8, 0.0]])
-    return {
-        "L = 0": synthetic(3, 0, 0, Arms(arms), noise_scale=0.1),
-        "L = 0 on the ball": synthetic(3, 0, 0, UnitBall(3), noise_scale=0.1),
-        "s = L": synthetic(3, 2, 2, FreshArms(6, 3), noise_scale=0.1),
-        "s = L on the ball": synthetic(3, 2, 2, UnitBall(3), noise_scale=0.1),
-        "s = d": synthetic(2, 2, 2, FreshArms(4, 2), noise_scale=0.1),
-        "d = 1": synthetic(1, 1, 1, Arms(np.array([[1.0], [-0.5]])), noise_scale=0.1),
-        "d = 1 on the ball": synthetic(1, 0, 0, UnitBall(1), noise_scale=0.1),
-        "one arm": synthetic(3, 2, 1, Arms(arms[:1]), noise_scale=0.1),
-        "doubled arms": synthetic(3, 2, 1, Arms(np.repeat(arms, 3, axis=0)), noise_scale=0.1),
-        "arms that do not span": synthetic(3, 2, 1, Arms(flat), noise_scale=0.1),
-        "no noise": synthetic(3, 2, 1, Arms(arms), noise_scale=0.0),
-        "s = 2 over fixed arms": synthetic(5, 3, 2, "fixed:15", noise_scale=0.01, seed=4),
-        "s = 3 over fixed arms": synthetic(5, 4, 3, "fixed:15", noise_scale=0.01, seed=0),
-        "nearly dependent vectors": nearly_dependent(),
-    }
-
-
-def nearly_dependent() -> Instance:
-    """Three protected vectors of rank 2, two of them half a degree apart, over fixed arms."""
-    rng = np.random.default_rng(11)
-    first, second, target = rng.standard_normal((3, 4)) / 4
-    theta = np.array([target, first, first + 0.01 * second, first - 0.7 * second])
-    arms = rng.standard_normal((10, 4))
-    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
-    bound = float(np.linalg.norm(theta, axis=1).max())
-    return Instance(theta, Arms(arms), noise_scale=0.001, norm_bound=bound, subspace_dim=2)
 
 
 def check_policy(policy: Maker, knobs: Mapping[str, Any] | None = None) -> None:
@@ -91,10 +44,31 @@ def check_policy(policy: Maker, knobs: Mapping[str, Any] | None = None) -> None:
 
         ss.testing.check_policy(MyPolicy, knobs={"width": 2.0})
     """
+    check_has_its_parts(policy)
     for check in CHECKS:
         check(policy)
     for knob, value in (knobs or {}).items():
         check_knob_matters(policy, knob, value)
+
+
+def check_has_its_parts(policy: Maker) -> None:
+    """It can be built from a Problem, and it and its state have the methods of a policy."""
+    if not callable(policy):
+        name = type(policy).__name__
+        raise InputError(f"policy must be a class or a function of a Problem, got a {name} object")
+    problem = next(iter(contract_worlds().values())).problem
+    try:
+        player = policy(problem)
+    except TypeError as error:
+        raise InputError(f"policy must be built from a Problem alone, got {error}") from error
+    check_can_play(player)
+    plays_of(player)
+    for part, owner in (("state_from_json", player), ("to_json", player.init())):
+        if not callable(getattr(owner, part, None)):
+            raise InputError(
+                f"a policy must have state_from_json and its state to_json, to be kept as text, got "
+                f"{type(owner).__name__} without {part}"
+            )
 
 
 def check_asked_twice_answers_the_same(policy: Maker) -> None:
@@ -111,10 +85,18 @@ def check_nothing_is_written_into_what_goes_in(policy: Maker) -> None:
     for name, player, state, actions in _situations(policy):
         before = _bytes(state, actions)
         decision = player.ask(state, actions, np.random.default_rng(5))
+        _check_unchanged(f"{name}: ask", before, state, actions)
         query = Query(decision.query.action.copy(), decision.query.index)
         query.action.setflags(write=False)
         player.tell(state, query, 0.25)
-        assert _bytes(state, actions) == before, f"{name}: something was written"
+        _check_unchanged(f"{name}: tell", before, state, actions)
+
+
+def _check_unchanged(
+    method: str, before: tuple[bytes, bytes], state: Any, actions: Actions
+) -> None:
+    for what, was, now in zip(("state", "actions"), before, _bytes(state, actions), strict=True):
+        assert was == now, f"{method} must not write into the {what} it is handed, and did"
 
 
 def check_replay_equals_increments(policy: Maker) -> None:
@@ -161,14 +143,48 @@ def check_stays_within_the_rules(policy: Maker) -> None:
         state = player.init()
         for _ in range(ROUNDS):
             actions = draw_actions(instance.actions, arms)
-            with _unreached_ignored():
-                decision = player.ask(state, actions, choice)
-            query = decision.query
-            assert decision.phase in PHASES, f"{name}: no such phase as {decision.phase!r}"
-            assert 0 <= query.index <= instance.problem.n_protected, f"{name}: index {query.index}"
+            decision = _asked(name, player, state, actions, choice)
+            query, most = decision.query, instance.problem.n_protected
+            assert 0 <= query.index <= most, (
+                f"{name}: index of a query must lie in 0..{most}, got {query.index}"
+            )
             off_menu = decision.phase == "core-set" and getattr(player, "design", "") == "basis"
             assert off_menu or actions.contains(query.action), f"{name}: off the action set"
+            _check_row(name, decision, actions)
             state = player.tell(state, query, instance.observe(query, noise))
+            assert state is not None, f"{name}: tell must return the new state, got None"
+
+
+def _asked(name: str, player: Any, state: Any, actions: Actions, rng: Generator) -> Decision:
+    """A decision, or a sentence that says what is wrong with it."""
+    try:
+        with _unreached_ignored():
+            decision = player.ask(state, actions, rng)
+    except Exception as error:
+        if hasattr(player, "plays") or isinstance(actions, Arms):
+            raise
+        raise AssertionError(
+            f"{name}: ask breaks down on a {type(actions).__name__} ({type(error).__name__}: {error}); "
+            "a policy for arms alone says so: plays = (ss.Arms,)"
+        ) from error
+    try:
+        return check_decision(decision)
+    except InputError as error:
+        raise AssertionError(f"{name}: {error}") from error
+
+
+def _check_row(name: str, decision: Decision, actions: Actions) -> None:
+    """The arm of a decision, where it names one, is a row of the action that is played."""
+    if decision.arm is None:
+        return
+    rows: list[int] = []
+    if isinstance(actions, Arms):
+        same = (actions.vectors == decision.query.action).all(axis=1)
+        rows = [actions.row(int(arm)) for arm in np.flatnonzero(same)]
+    assert decision.arm in rows, (
+        f"{name}: arm of a Decision must be the row of its action, {rows[0] if rows else None}, "
+        f"got {decision.arm!r}"
+    )
 
 
 def check_three_ways_of_playing_agree(policy: Maker) -> None:
@@ -263,10 +279,10 @@ def _situations(policy: Maker) -> Iterator[tuple[str, Any, Any, Actions]]:
         yield f"{name}, round {ROUNDS}", player, last.state, actions
 
 
-def _bytes(state: Any, actions: Actions) -> bytes:
-    """Everything that a policy could write into."""
+def _bytes(state: Any, actions: Actions) -> tuple[bytes, bytes]:
+    """Everything that a policy could write into: the state and the actions."""
     arrays = (actions.columns, actions.squared) if isinstance(actions, Arms) else ()
-    return pickle.dumps((state, actions, arrays))
+    return pickle.dumps(state), pickle.dumps((actions, arrays))
 
 
 def _same(one: Query, other: Query) -> bool:

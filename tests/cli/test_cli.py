@@ -84,16 +84,16 @@ def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
     ("arguments", "code", "words"),
     [
         (["run", "mine.toml", "--scheduler", "hello"], 2, ["tcp://HOST:PORT", "'hello'"]),
-        (["run", "nowhere.toml"], 2, ["nowhere.toml", "no such file"]),
+        (["run", "nowhere.toml"], 3, ["nowhere.toml", "no such file"]),
         (["reproduce", "syntetic"], 2, ["experiment", "did you mean 'synthetic'"]),
-        (["reproduce", "warfarin", "--data", "nowhere.csv"], 2, ["nowhere.csv"]),
+        (["reproduce", "warfarin", "--data", "nowhere.csv"], 3, ["nowhere.csv"]),
         (["reproduce", "failure", "--data", "mine.csv"], 2, ["--data", "warfarin", "failure"]),
         (["reproduce", "synthetic", "--horizon", "0"], 2, ["--horizon"]),
         (["report", "empty"], 2, ["results folder"]),
         (["nonsense"], 2, ["nonsense"]),
     ],
 )
-def test_a_wrong_request_gets_a_sentence_and_exit_code_2(arguments, code, words, tmp_path):
+def test_a_wrong_request_gets_a_sentence_and_its_exit_code(arguments, code, words, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "mine.toml").write_text(SPEC)
     done = sidestep(*arguments, cwd=tmp_path)

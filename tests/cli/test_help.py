@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from sidestep.cli.main import app
+from sidestep.cli.main import EXIT_CODES, app
 from sidestep.errors import InputError
 from sidestep.experiments.spec import PolicySpec, Spec, WorldSpec, jobs_of, parse_spec
 
@@ -51,6 +51,21 @@ def test_every_command_explains_itself_in_80_columns_with_an_example(path, flag)
     assert shown.exit_code == 0
     assert "  Example: sidestep" in shown.output
     assert max(map(len, shown.output.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("path", [(), ("study",), ("user",), ("token",)], ids=" ".join)
+def test_no_line_of_a_list_of_commands_is_cut(path):
+    shown = CliRunner().invoke(app, [*path, "-h"], terminal_width=80)
+    assert "..." not in shown.output.partition("Commands:")[2]
+    assert max(map(len, shown.output.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", ["run none.toml", "report nothere"])
+def test_a_file_or_folder_that_is_not_there_exits_as_not_found(words, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        app(words.split(), standalone_mode=False)
+    assert next(code for kind, code in EXIT_CODES if isinstance(caught.value, kind)) == 3
 
 
 def test_a_shell_completes_commands_and_options(monkeypatch):

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import sidestep as ss
+from sidestep.service.remote import RemoteStudy
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
 NAMED = re.compile(r"^ *([A-Za-z]\w*(?:, [A-Za-z]\w*)*) {2,}\S", re.MULTILINE)
 ROOMS = ("environments", "policies", "theory")
-SAID_ELSEWHERE = {"Trace", "load_results", "simulate", "simulate_many"}  # docs/reference/lab.md
 NO_EXAMPLE = {"Client", "warfarin", "check_policy"}  # a service, a table, a policy of your own
 UNSAID = {"self", "cls", "settings"}
 
@@ -45,7 +45,7 @@ CALLED = {
     name: thing
     for name, thing in public()
     if (inspect.isclass(thing) or inspect.isfunction(thing))
-    and name.rpartition(".")[2] not in SAID_ELSEWHERE | {"Policy", "State"}
+    and name.rpartition(".")[2] not in {"Policy", "State"}
 }
 
 
@@ -106,3 +106,15 @@ def test_every_public_name_stands_on_a_page_of_the_reference():
         if inspect.isclass(thing) or inspect.isfunction(thing)
     }
     assert called <= shown
+
+
+def verbs_of(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_the_page_of_the_client_says_which_verbs_a_study_behind_it_has():
+    page = Path(__file__).parents[2] / "docs" / "reference" / "client.md"
+    has, has_not = page.read_text(encoding="utf-8").partition("```")[0].split("It does not have")
+    here, there = verbs_of(ss.Study) - {"create", "open", "list"}, verbs_of(RemoteStudy)
+    assert set(re.findall(r"`(\w+)`", has)) - {"open", "create", "Study"} == there
+    assert set(re.findall(r"`(\w+)`", has_not)) - {"show"} == here - there

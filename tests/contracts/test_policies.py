@@ -340,6 +340,34 @@ class NamesNoPhase(PlugIn):
         return replace(super().ask(state, actions, rng, pending), phase="exploit")
 
 
+class NamesAnotherRow(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        decision = super().ask(state, actions, rng, pending)
+        return replace(decision, arm=None if decision.arm is None else decision.arm + 1)
+
+
+class NamesARowOfTheBall(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        decision = super().ask(state, actions, rng, pending)
+        return replace(decision, arm=0 if decision.arm is None else decision.arm)
+
+
+class SaysNothing(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        super().ask(state, actions, rng, pending)
+
+
+class TellsNothing(PlugIn):
+    def tell(self, state, query, feedback):
+        super().tell(state, query, feedback)
+
+
+class NeedsArms(PlugIn):
+    def ask(self, state, actions, rng, pending=()):
+        index = state.told % self.problem.n_vectors
+        return ss.Decision(ss.Query(actions.vectors[0], index), "play", None, 0)
+
+
 class ForgetsInJson(PlugIn):
     def state_from_json(self, text):
         return Sums(np.zeros_like(super().state_from_json(text).moment))
@@ -363,14 +391,19 @@ class ForgetsInAPickle(PlugIn):
 
 
 BROKEN = {
-    WritesIntoTheState: "something was written",
-    WritesWhileAsked: "something was written",
-    WritesIntoTheArms: "something was written",
+    WritesIntoTheState: "tell must not write into the state",
+    WritesWhileAsked: "ask must not write into the state",
+    WritesIntoTheArms: "ask must not write into the actions",
     AsksDifferently: "asked twice, two answers",
     PlaysOffTheMenu: "off the action set",
     CallsItCoreSet: "off the action set",
-    MeasuresWhatIsNotThere: "index 3",
-    NamesNoPhase: "no such phase as 'exploit'",
+    MeasuresWhatIsNotThere: r"index of a query must lie in 0\.\.2, got 3",
+    NamesNoPhase: "phase of a Decision must be one of 'play', 'explore', .*got 'exploit'",
+    NamesAnotherRow: "arm of a Decision must be the row of its action, 0, got 1",
+    NamesARowOfTheBall: "arm of a Decision must be the row of its action, None, got 0",
+    SaysNothing: "ask must return a Decision, got None",
+    TellsNothing: "tell must return the new state, got None",
+    NeedsArms: r"ball: ask breaks down on a UnitBall \(AttributeError.*plays = \(ss.Arms,\)",
     ForgetsInJson: "the text changed on the way",
     RemembersBesideTheState: "replay differs",
     ForgetsInAPickle: "another ask after pickling",
@@ -382,6 +415,50 @@ BROKEN = {
 def test_a_broken_promise_is_named(broken):
     with pytest.raises(AssertionError, match=BROKEN[broken]):
         ss.testing.check_policy(broken)
+
+
+class NoTell:
+    def __init__(self, problem):
+        self.problem = problem
+
+    def init(self):
+        return 0
+
+    def ask(self, state, actions, rng):
+        return None
+
+
+class NoText(NoTell):
+    def tell(self, state, query, feedback):
+        return state
+
+
+class NoTextOfState(NoText):
+    def state_from_json(self, text):
+        return 0
+
+
+class PlaysNone(PlugIn):
+    plays = None
+
+
+NO_POLICIES = {
+    "policy must be a class or a function of a Problem, got a PlugIn object": PlugIn(
+        ss.Problem(3, 2)
+    ),
+    "policy must be built from a Problem alone, got PlugIn.__init__() got an": partial(
+        PlugIn, wide=1
+    ),
+    "policy must have problem, init, ask, tell, got NoTell without tell": NoTell,
+    "to be kept as text, got NoText without state_from_json": NoText,
+    "to be kept as text, got int without to_json": NoTextOfState,
+    "plays must be a tuple of action sets such as (Arms,), got None": PlaysNone,
+}
+
+
+@pytest.mark.parametrize("words", NO_POLICIES)
+def test_what_is_no_policy_is_told_so_in_a_sentence(words, refusal):
+    assert words in refusal(ss.testing.check_policy, NO_POLICIES[words])
 
 
 def test_a_broken_promise_says_on_which_world():

@@ -16,6 +16,9 @@ from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
 from sidestep.experiments import results, sweep
 from sidestep.experiments.executors import Dask, Processes, Serial
+from sidestep.experiments.names import check_names
+from sidestep.experiments.numbers.summary import summarise
+from sidestep.experiments.ownership import with_code
 from sidestep.experiments.spec import jobs_of, parse_spec
 from sidestep.policies.base import Decision
 
@@ -151,6 +154,52 @@ def test_runs_of_another_setting_that_lie_there_are_not_replaced(spec, tmp_path)
         sweep.sweep(longer, tmp_path, resume=True)
 
 
+OWN_FILE = """
+from sidestep import Uniform
+from sidestep.environments import synthetic
+
+
+class Mine(Uniform):
+    pass
+
+
+def small(seed=0):
+    return synthetic(3, 2, 1, 5, noise_scale=0.1, seed=seed)
+"""
+
+
+@pytest.mark.parametrize("changed", ['"uniform"\n\n', '"synthetic"\n'])
+def test_a_changed_file_of_ones_own_is_another_setting(changed, tmp_path, monkeypatch, refusal):
+    name = "own_mine:Mine" if "uniform" in changed else "own_mine:small"
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_mine.py").write_text(OWN_FILE)
+    toml = TOML.replace(changed, f'"{name}"\n\n')
+    if "small" in name:
+        toml = toml.replace("knobs = { dim", "# knobs = { dim")
+    spec, out = parse_spec(toml, "mine.toml"), tmp_path / "out"
+    try:
+        sweep.sweep(spec, out)
+        assert sweep.sweep(spec, out, resume=True).played == 0
+        (tmp_path / "own_mine.py").write_text(OWN_FILE + "# changed\n")
+        message = refusal(sweep.sweep, spec, out, resume=True)
+    finally:
+        sys.modules.pop("own_mine", None)
+    assert f"(the code of {name} differs): choose another --out" in message
+    assert summarise(out).runs.height == 6  # a report asks for no code
+
+
+def test_runs_of_the_catalog_keep_the_fingerprint_they_had(spec):
+    assert jobs_of(spec)[0].fingerprint == "83e41be49e0cc35b"
+    assert with_code(jobs_of(spec)) == jobs_of(spec)
+
+
+def test_runs_that_say_nothing_of_code_are_of_one_setting_with_those_that_do(spec):
+    job, *_ = (job._asdict() for job in jobs_of(spec))
+    older = {name: value for name, value in job.items() if name != "code"}
+    results._check_one_setting("here", [job, older])
+    results._check_one_setting("here", [older, job])
+
+
 def test_a_broken_file_is_played_again(spec, tmp_path):
     sweep.sweep(spec, tmp_path)
     (tmp_path / "mine/traces/small/greedy/1.parquet").write_bytes(b"nothing")
@@ -235,8 +284,24 @@ def test_every_wrong_entry_of_a_spec_is_named_at_once(refusal):
     wrong = TOML.replace('"epsilon-greedy"', '"epsilon-gredy"') + OWN % "{ bad = 1, width = 2 }"
     message = refusal(sweep.check_jobs, parse_spec(wrong, "w.toml"))
     assert "small/greedy: policy must be one of" in message
-    assert "small/own: TypeError" in message
-    assert "unexpected keyword argument 'width'" in message
+    assert "small/own: knob of test_sweep:Trying must be one of bad, got 'width'" in message
+
+
+def test_a_knob_that_ones_own_policy_needs_is_asked_for_without_a_line_of_ours(refusal):
+    message = refusal(sweep.check_jobs, parse_spec(TOML + OWN % "{}", "w.toml"))
+    assert "small/own: knobs of test_sweep:Trying must fit it" in message
+    assert "argument: 'bad'" in message
+    assert "line" not in message
+
+
+def test_every_unknown_name_and_knob_of_a_spec_is_told_at_once_with_its_table(refusal):
+    wrong = TOML.replace('"epsilon-greedy"', '"epsilon-gredy"').replace("arms = 5", "arm = 5")
+    wrong += OWN % "{ width = 2 }"
+    message = refusal(check_names, parse_spec(wrong, "w.toml"), "w.toml")
+    assert message.startswith("w.toml: worlds.small: knob of synthetic must be one of")
+    assert "; policies.greedy: policy must be one of" in message
+    assert "; policies.own: knob of test_sweep:Trying must be one of bad, got 'width'" in message
+    check_names(parse_spec(TOML, "w.toml"), "w.toml")
 
 
 class Trying:

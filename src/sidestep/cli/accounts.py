@@ -35,7 +35,7 @@ def add_user(
     study: Studies = None,
     storage: Storage = DEFAULT,
 ) -> None:
-    """Let a person in, with a password that is asked for (or read from a pipe).
+    """Let a person in, with a password. It is asked for, or read from a pipe.
 
     Example: sidestep user add ada --admin
              sidestep user add lab --role tell --study bp-pilot-07
@@ -83,7 +83,7 @@ def remove_user(name: Person, storage: Storage = DEFAULT) -> None:
 
 @users.command("password")
 def change_password(name: Person, storage: Storage = DEFAULT) -> None:
-    """Another password; whoever is logged in with the old one no longer is.
+    """Set another password. Whoever is logged in with the old one no longer is.
 
     Example: sidestep user password ada
     """
@@ -93,7 +93,7 @@ def change_password(name: Person, storage: Storage = DEFAULT) -> None:
 
 @users.command("grant")
 def grant(name: Person, role: Roles, study: Studies = None, storage: Storage = DEFAULT) -> None:
-    """Give a person roles, in studies or (without --study) in all of them.
+    """Give a person roles in a study. Without --study: in all of them.
 
     Example: sidestep user grant lab --role tell --study bp-pilot-07
     """

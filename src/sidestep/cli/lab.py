@@ -17,6 +17,7 @@ from sidestep.core.checks import check_lab
 from sidestep.core.lookup import look_up
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
+from sidestep.experiments.names import check_names
 from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_extra
 from sidestep.experiments.spec import Job, Spec, parse_spec, read_spec, shipped_specs
@@ -73,6 +74,7 @@ def run_spec(
     """Run an experiment from a file; returns the runs that failed."""
     check_lab("run", *LAB)
     spec = read_spec(path)
+    check_names(spec, str(path))
     check_owner(out, spec, resume=resume, overwrite=overwrite)
     return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
 

@@ -146,7 +146,7 @@ def report(
     jobs: Jobs = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Build figures, tables and report.html anew from the traces alone.
+    """Build figures, tables and report.html anew from the traces.
 
     Example: sidestep report out
     """
@@ -195,7 +195,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the study.", min=0)] = 7,
     as_json: AsJson = False,
 ) -> None:
-    """A simulated clinic to play with: three drugs, four markers, a laboratory that answers.
+    """Play with a simulated clinic. Three drugs, four markers, a laboratory that answers.
 
     Example: sidestep demo
              sidestep demo --rounds 30

@@ -70,7 +70,7 @@ def explain(
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Every candidate: its effects, verdicts, and how likely it is the best.
+    """Every candidate: effects, verdicts, how likely it is the best.
 
     Example: sidestep study explain bp-pilot-07 --csv > candidates.csv
     """
@@ -93,7 +93,9 @@ def import_file(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Results from before into a study (.csv, .parquet, .xlsx), or a study that was exported (.jsonl).
+    """Bring in results from before, or a study that was exported.
+
+    Results come from .csv, .parquet and .xlsx, an exported study from .jsonl.
 
     Results outside the range of their outcome are asked twice before anything is saved.
 
@@ -131,7 +133,7 @@ def export(
     out: Annotated[Path | None, typer.Option(help="A file; else to the terminal.")] = None,
     storage: Storage = DEFAULT,
 ) -> None:
-    """The whole record as lines of JSON, its chain included; `import` brings it back bit for bit.
+    """The whole record as lines of JSON, its chain included. `import` brings it back bit for bit.
 
     Example: sidestep study export bp-pilot-07 --out bp-pilot-07.jsonl
     """
@@ -169,7 +171,7 @@ def backup(
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Copy every study of a storage into one file, verified, while others go on writing.
+    """Copy every study of a storage into one file, verified. Others may go on writing.
 
     Example: sidestep study backup monday.db
     """
@@ -203,7 +205,7 @@ def restore(
 
 @app.command()
 def doctor(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """Whether a storage is in order: durability, room, rights, every chain.
+    """Whether a storage is in order: durability, room, rights, chains.
 
     Example: sidestep study doctor
     """

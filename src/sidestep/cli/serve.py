@@ -31,7 +31,7 @@ def serve(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Serve studies over HTTP and on pages, on this machine unless told otherwise.
+    """Serve studies over HTTP and on pages. On this machine alone, unless told otherwise.
 
     Example: sidestep serve pilot.db
              sidestep serve --demo

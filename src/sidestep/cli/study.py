@@ -32,7 +32,7 @@ from sidestep.cli.terminal import (
 from sidestep.errors import InputError
 
 app = typer.Typer(
-    help="Ask what to try next, tell what came of it, see what is best; on a record that stays.",
+    help="Ask what to try next, tell the result, see what is best. On a record that stays.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -190,7 +190,7 @@ def correct(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a result, with a reason; both values stay on record, and everything is learned again.
+    """Change a result, with a reason. Both values stay on record, and everything is learned again.
 
     What is far from what was expected is asked twice before anything is saved.
     Example: sidestep study correct bp-pilot-07 55 136.0 --reason "misread"
@@ -225,7 +225,7 @@ def withdraw(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Close a question that will have no answer, or take back the answer it has.
+    """Close a question without an answer, or take back its answer.
 
     Example: sidestep study withdraw bp-pilot-07 55 --reason "missed visit"
     """
@@ -235,7 +235,7 @@ def withdraw(
 
 @app.command()
 def show(name: Name, storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """What the study is, which questions are open, and what was measured.
+    """The study, its open questions, and what was measured.
 
     Example: sidestep study show bp-pilot-07
     """

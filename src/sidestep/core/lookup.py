@@ -1,10 +1,12 @@
 """Names and what they stand for: policies, worlds, presets, knobs."""
 
 import difflib
-from collections.abc import Mapping
-from typing import TypeVar
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
 
-from sidestep.errors import UnknownNameError
+from sidestep.errors import InputError, UnknownNameError
 
 Entry = TypeVar("Entry")
 
@@ -17,3 +19,27 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     hint = f"; did you mean {near[0]!r}?" if near else ""
     words = ", ".join(sorted(table)) or "(none)"
     raise UnknownNameError(f"{kind} must be one of {words}, got {name!r}{hint}")
+
+
+def check_knobs(name: str, maker: Callable[..., Any], given: Iterable[str], *unsaid: str) -> None:
+    """Raise unless the maker takes knobs of these names; `unsaid` are parameters that are no knobs."""
+    try:
+        taken = inspect.signature(maker).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be built from knobs: {error}") from error
+    if any(knob.kind is knob.VAR_KEYWORD for knob in taken):
+        return
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    known = {k.name: k.name for k in taken if k.kind in named and k.name not in unsaid}
+    for knob in given:
+        look_up(f"knob of {name}", knob, known)
+
+
+def imported(kind: str, name: str) -> Callable[..., Any]:
+    """Somebody's own policy or world, by "package.module:Name"."""
+    module, _, attribute = name.partition(":")
+    try:
+        maker: Callable[..., Any] = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{kind} {name!r} cannot be imported: {error}") from error
+    return maker

@@ -1,11 +1,10 @@
 """Every world by name, and how to build one from a name and a dict."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sidestep.core.lookup import look_up
+from sidestep.core.lookup import check_knobs, imported, look_up
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
 from sidestep.environments.held_out import held_out
@@ -50,10 +49,9 @@ def from_config(
     >>> ss.environments.from_config("failure", {"noise_scale": 0.5}).noise_scale
     0.5
     """
-    maker = _imported(name) if ":" in name else look_up("world", name, WORLDS)
     given = dict(knobs or {})
+    maker = world_maker(name, given)
     try:
-        _check_knobs(name, maker, given)
         if seed is not None and SEED in knobs_of_world(maker):
             given.setdefault(SEED, seed)
         inspect.signature(maker).bind(**given)
@@ -67,6 +65,13 @@ def from_config(
     return instance
 
 
+def world_maker(name: str, knobs: Iterable[str] = ()) -> Maker:
+    """The function behind the name of a world, which takes these knobs."""
+    maker = _imported(name) if ":" in name else look_up("world", name, WORLDS)
+    check_knobs(name, maker, knobs)
+    return maker
+
+
 def knobs_of_world(maker: Maker) -> dict[str, Any]:
     """Name and default of every knob."""
     return {
@@ -76,22 +81,9 @@ def knobs_of_world(maker: Maker) -> dict[str, Any]:
     }
 
 
-def _check_knobs(name: str, maker: Maker, given: Mapping[str, Any]) -> None:
-    kinds = {knob.kind for knob in inspect.signature(maker).parameters.values()}
-    if inspect.Parameter.VAR_KEYWORD in kinds:
-        return
-    known = {knob: knob for knob in knobs_of_world(maker)}
-    for knob in given:
-        look_up(f"knob of {name}", knob, known)
-
-
 def _imported(name: str) -> Maker:
     """Somebody else's world, by "package.module:function"."""
-    module, _, function = name.partition(":")
-    try:
-        maker: Maker = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"world {name!r} cannot be imported: {error}") from error
+    maker: Maker = imported("world", name)
     if not callable(maker):
         raise InputError(
             f"world {name!r} must be a function that returns an Instance, "

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidestep.core.arrays import FloatArray
-from sidestep.errors import InputError
+from sidestep.errors import InputError, NotFoundError
 
 STATINS = (
     "simvastatin",
@@ -94,7 +94,7 @@ def read_records(path: Path | str, drugs: Sequence[str], *, genotype: bool) -> R
     try:
         found = path.stat()
     except FileNotFoundError:
-        raise InputError(f"expected the IWPC Warfarin table, got no file at {path}") from None
+        raise NotFoundError(f"expected the IWPC Warfarin table, got no file at {path}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     if path.is_dir():

@@ -1,8 +1,13 @@
 """A folder DIR/EXPERIMENT belongs to one spec: no run of another one is replaced or joined unasked.
 
-Two specs are the same where every run of theirs is: titles, labels and notes may differ.
+Two specs are the same where every run of theirs is: titles, labels and notes may differ. A policy or
+world of one's own, "package.module:Name", is the same as long as its file is.
 """
 
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +25,7 @@ def claim(folder: Path, spec: Spec, *, resume: bool = False, overwrite: bool = F
     overwrite   removes what is in the way: the runs of another spec, and without `resume` all of them
     """
     there = check_owner(folder, spec, resume=resume, overwrite=overwrite)
-    jobs = jobs_of(spec)
+    jobs = with_code(jobs_of(spec))
     wanted = {trace_path(folder, job): job.fingerprint for job in jobs}
     kept = {path for path, mark in there.items() if resume and wanted.get(path) == mark}
     for path in there.keys() - kept:
@@ -35,9 +40,10 @@ def check_owner(folder: Path, spec: Spec, *, resume: bool, overwrite: bool) -> d
     there = runs_in(home)
     if overwrite or not there:
         return there
-    wanted = {trace_path(folder, job): job.fingerprint for job in jobs_of(spec)}
-    changes = _changes(home, spec)
-    if changes or any(wanted.get(path) != mark for path, mark in there.items()):
+    jobs = {trace_path(folder, job): job for job in with_code(jobs_of(spec))}
+    others = [path for path, mark in there.items() if _mark(jobs.get(path)) != mark]
+    changes = _changes(home, spec) or _changed_code(jobs[path] for path in others if path in jobs)
+    if changes or others:
         what = f" ({changes})" if changes else ""
         raise InputError(
             f"{home} must hold runs of this spec alone, got {len(there)} of another one{what}: choose "
@@ -49,6 +55,37 @@ def check_owner(folder: Path, spec: Spec, *, resume: bool, overwrite: bool) -> d
             "--resume to keep them, --overwrite to play them anew, or choose another --out"
         )
     return there
+
+
+def with_code(jobs: Iterable[Job]) -> list[Job]:
+    """The jobs with the digest of the files of one's own that they play."""
+    digest = cache(_digest)  # a file is read once for all runs
+    return [job._replace(code="-".join(filter(None, map(digest, _own(job))))) for job in jobs]
+
+
+def _own(job: Job) -> list[str]:
+    """The policy and the world of a job, where they are somebody's own."""
+    return [name for name in (job.policy, job.world) if ":" in name]
+
+
+def _digest(name: str) -> str:
+    """Of the source file behind "package.module:Name"; empty where there is none to be found."""
+    try:
+        found = find_spec(name.partition(":")[0])
+        content = Path(found.origin).read_bytes() if found and found.origin else b""
+    except Exception:  # whatever it is, check_jobs meets it too and says so
+        return ""
+    return hashlib.sha256(content).hexdigest()[:16] if content else ""
+
+
+def _mark(job: Job | None) -> str | None:
+    return None if job is None else job.fingerprint
+
+
+def _changed_code(jobs: Iterable[Job]) -> str:
+    """Which files of one's own are other ones, where the settings are the same."""
+    names = dict.fromkeys(name for job in jobs for name in _own(job))
+    return f"the code of {' or '.join(names)} differs" if names else ""
 
 
 def runs_in(home: Path) -> dict[Path, str]:

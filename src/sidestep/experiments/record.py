@@ -92,7 +92,24 @@ def _thinned(values: FloatArray, most: int = 120) -> list[float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """One run, round by round (or every so many rounds, and the last)."""
+    """One run, round by round (or every so many rounds, and the last); `simulate` returns it.
+
+    What happened is read off its columns, an entry a kept round: `round`, `index`, `action`, `arm`,
+    `phase`, `value`, `width`, `feedback`, `regret`, `cumulative_regret`. `counts` is of all rounds,
+    `warnings` what a person should know, and `to_frame()` the columns as a table.
+
+    policy    the policy with its knobs, as it prints itself
+    horizon   rounds of the run
+    seed      of the run
+    record    the kept rounds as arrays, behind the columns
+    state     of the policy after the last round
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.Uniform(world.problem), world, horizon=20)
+    >>> bool(trace.cumulative_regret[-1] == trace.regret.cumsum()[-1]), int(trace.counts.sum())
+    (True, 20)
+    """
 
     policy: str  # the policy with its knobs, as it prints itself
     horizon: int

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sidestep.core.checks import check_lab
-from sidestep.errors import InputError, ResultsError
+from sidestep.errors import InputError, NotFoundError, ResultsError
 from sidestep.experiments.record import Trace
 from sidestep.experiments.spec import Job, Spec
 
@@ -156,6 +156,8 @@ def read_extra(folder: Path, spec: Spec) -> str:
 def read_specs(folder: Path) -> list[Spec]:
     """The experiments of a results folder, or of one experiment's folder."""
     files = sorted(folder.glob("*/spec.json")) or sorted(folder.glob("spec.json"))
+    if not folder.exists():
+        raise NotFoundError(f"{folder}: must be a results folder of sidestep, got no such folder")
     if not files:
         raise InputError(f"{folder}: must be a results folder of sidestep, got no spec.json in it")
     return [read_spec_file(file) for file in files]
@@ -171,9 +173,23 @@ def read_spec_file(file: Path) -> Spec:
 
 
 def load_results(folder: Path | str) -> "polars.DataFrame":
-    """A results folder as one frame: a row a kept round, with experiment, world, policy and run.
+    """A results folder as one polars frame: a row a kept round, with experiment, world, policy and run.
 
     Every policy has one setting on every world; where a folder holds more, the error says which.
+
+    folder   what `sidestep run` or `sidestep reproduce` was given as --out
+
+    >>> import tempfile, sidestep as ss
+    >>> from sidestep.experiments import spec, sweep
+    >>> mine = spec.parse_spec('''name = "mine"
+    ... horizon = 20
+    ... runs = 2
+    ... worlds = [{ id = "hard", world = "failure" }]
+    ... policies = [{ id = "uniform", policy = "uniform" }]''', "mine.toml")
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     swept = sweep.sweep(mine, Path(out))  # as `sidestep run mine.toml` does
+    ...     ss.load_results(out).select("policy", "run", "round", "regret").shape
+    (40, 4)
     """
     check_lab("load_results", "polars")
     import polars  # noqa: PLC0415  (an extra)
@@ -196,6 +212,7 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
             name: value for name, value in job.items() if name not in ("run", "seed", "rounds")
         }
         setting["first seed"] = job["seed"] - job["run"]
+        setting.setdefault("code", "")  # runs of 0.2 do not say
         name = f"{job['experiment']}/{job['world_id']}/{job['policy_id']}"
         found.setdefault(name, []).append(setting)
     for name, settings in found.items():

@@ -1,9 +1,9 @@
-"""One run, and many. The loop reads aloud in `play`; `simulate` takes the compiled one where it can."""
+"""One run. The loop reads aloud in `play`; `simulate` takes the compiled one where it can."""
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
@@ -30,7 +30,7 @@ from sidestep.environments.sources import (
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.chance import Dealer, streams_of
 from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
-from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
+from sidestep.experiments.tiers import is_worth_compiling, mark_compiled, note_interpreted
 from sidestep.policies.base import PHASES, Decision, Policy
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice
@@ -46,13 +46,6 @@ class Round(NamedTuple):
     feedback: float
     regret: float
     state: Any
-
-
-class Executor(Protocol):
-    """Anything with the `map` of concurrent.futures."""
-
-    def map(self, function: Callable[[Any], Any], jobs: Iterable[Any], /) -> Iterable[Any]:
-        """Results in the order of the jobs."""
 
 
 def play(
@@ -134,12 +127,24 @@ def simulate(
     *,
     compiled: bool | None = None,
 ) -> Trace:
-    """One run. The same seed gives the same trace; two policies meet the same arms and noise.
+    """One run, as a `Trace`.
 
-    every=100 keeps each hundredth round, and the last; cumulative regret counts them all. A policy of
-    this package runs compiled where that is worth it (tiers.py), another one step by step; `compiled`
-    insists on one of the two. Solids within tolerances are played step by step: scipy finds their best
-    action.
+    The same seed gives the same trace, and two policies meet the same arms and the same noise. Policies
+    of this package run compiled where that is worth it (tiers.py), others step by step. Solids within
+    tolerances are played step by step: scipy finds their best action.
+
+    policy     any object with `problem`, `init`, `ask` and `tell`
+    instance   the world it plays on
+    horizon    rounds of the run
+    seed       of arms, noise and choices
+    every      keep each so-many-th round, and the last; cumulative regret counts them all
+    compiled   True or False insists; None: compiled where the run is long enough to be worth it
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> trace = ss.simulate(ss.DirectedThompson(world.problem), world, horizon=20, every=5)
+    >>> trace.round.tolist()
+    [5, 10, 15, 20]
     """
     check_players(policy, instance)
     check_integer("horizon", horizon, low=1)
@@ -288,42 +293,3 @@ def _sample(instance: Instance) -> Actions:
     if isinstance(instance.actions, FreshArms):
         return Arms(np.eye(instance.actions.dim))
     return Arms(np.concatenate([menu.vectors for menu in arm_sets(instance.actions)]))
-
-
-def simulate_many(
-    policy: Policy[Any],
-    instance_maker: Instance | Callable[[int], Instance],
-    horizon: int,
-    runs: int = 10,
-    seed: int = 0,
-    *,
-    every: int = 1,
-    executor: Executor | None = None,
-) -> list[Trace]:
-    """Several runs; run r is simulate(policy, instance_maker(seed + r), horizon, seed + r).
-
-    `instance_maker` is one instance for all, or a function of the seed. The executor is anything with
-    `map`: threads, processes, a cluster; the traces are the same on each.
-    """
-    check_integer("runs", runs, low=1)
-    rounds = horizon * runs
-    if isinstance(policy, CompiledPolicy):
-        note_interpreted(rounds)
-    jobs = [_Job(policy, instance_maker, horizon, seed + run, every, rounds) for run in range(runs)]
-    return list((executor.map if executor else map)(_run_job, jobs))
-
-
-class _Job(NamedTuple):
-    policy: Any
-    instance_maker: Any
-    horizon: int
-    seed: int
-    every: int
-    rounds: int  # of all runs
-
-
-def _run_job(job: _Job) -> Trace:
-    world = job.instance_maker
-    instance = world if isinstance(world, Instance) else world(job.seed)
-    fast = are_many(job.rounds) and can_compile(job.policy, instance)
-    return simulate(job.policy, instance, job.horizon, job.seed, job.every, compiled=fast)

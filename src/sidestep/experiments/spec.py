@@ -30,7 +30,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sidestep.errors import InputError
+from sidestep.errors import InputError, NotFoundError
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=,+-]*$", max_length=80)]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -64,9 +64,7 @@ class PolicySpec(_Table):
     grid: dict[str, list[Any]] = {}
     label: str = ""
     worlds: list[str] | None = None
-    told: dict[
-        str, Any
-    ] = {}  # what the player is told otherwise than by the world; see sweep.overridden
+    told: dict[str, Any] = {}  # instead of what the world would tell; see sweep.overridden
 
     def plays(self, world: WorldSpec) -> bool:
         """Whether it meets that world."""
@@ -141,6 +139,7 @@ class Job(NamedTuple):
     policy_knobs: dict[str, Any]
     told: dict[str, Any]
     rounds: int  # of all runs of this policy on this world, which decide whether it is compiled
+    code: str = ""  # digest of the files of one's own that play; see ownership.with_code
 
     @property
     def id(self) -> str:
@@ -149,8 +148,13 @@ class Job(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """The same for two jobs that give the same trace."""
-        told = {name: value for name, value in self._asdict().items() if name != "rounds"}
+        """The same for two jobs that give the same trace: the setting, and the code of one's own."""
+        return "-".join(filter(None, [self.setting, self.code]))
+
+    @property
+    def setting(self) -> str:
+        """The same for two jobs of which a spec says the same."""
+        told = {k: value for k, value in self._asdict().items() if k not in ("rounds", "code")}
         text = json.dumps(told, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -177,7 +181,7 @@ def read_spec(path: Path | str) -> Spec:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
+        raise NotFoundError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error})") from error
     return parse_spec(text, str(path))

@@ -5,7 +5,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +15,12 @@ from sidestep.environments.sources import compiled_source
 from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.keeping import kept
+from sidestep.experiments.names import build_policy
 from sidestep.experiments.ownership import claim
 from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
 from sidestep.experiments.simulate import can_compile, simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.experiments.tiers import are_many, shape_of
-from sidestep.policies.catalog import from_config as policy_from_config
-from sidestep.policies.protocol import check_can_play
 
 SHORT = 2  # rounds of a run that only compiles
 
@@ -67,21 +65,7 @@ def players_of(job: Job) -> tuple[Any, Any]:
     """The policy and the world of a job."""
     instance = world_from_config(job.world, job.world_knobs, job.seed)
     problem = overridden(instance.problem, job.told)
-    if ":" not in job.policy:
-        return policy_from_config(job.policy, problem, job.policy_knobs), instance
-    policy = _imported(job.policy)(problem, **job.policy_knobs)
-    check_can_play(policy)
-    return policy, instance
-
-
-def _imported(name: str) -> Callable[..., Any]:
-    """Somebody else's policy, by "package.module:Class"."""
-    module, _, attribute = name.partition(":")
-    try:
-        maker: Callable[..., Any] = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"policy {name!r} cannot be imported: {error}") from error
-    return maker
+    return build_policy(job.policy, problem, job.policy_knobs), instance
 
 
 def overridden(problem: Problem, overrides: Mapping[str, Any]) -> Problem:

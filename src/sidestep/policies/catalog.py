@@ -1,12 +1,11 @@
 """Every policy by name, and how to build one from a name and a dict."""
 
 import dataclasses
-import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sidestep.core.lookup import look_up
+from sidestep.core.lookup import check_knobs, look_up
 from sidestep.core.problem import Problem
 from sidestep.policies.directed_thompson import DirectedThompson
 from sidestep.policies.epsilon_greedy import EpsilonGreedy
@@ -46,17 +45,22 @@ def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = N
     >>> ss.policies.from_config("epsilon-greedy", problem, {"epsilon": 2.0}).epsilon
     2.0
     """
-    policy = look_up("policy", name, POLICIES)
     given = {_current(name, knob): value for knob, value in (knobs or {}).items()}
-    maker = policy
+    maker = policy_maker(name, given)
+    given.pop("preset", None)
+    return maker(problem, **given)
+
+
+def policy_maker(name: str, knobs: Mapping[str, Any]) -> Callable[..., Any]:
+    """What builds the policy of that name from a problem, and takes these knobs."""
+    maker = policy = look_up("policy", name, POLICIES)
+    given = {_current(name, knob): value for knob, value in knobs.items()}
     preset = given.pop("preset", None)
     if preset is not None:
         presets = {word: word for word in PRESETS if hasattr(policy, word)}
         maker = getattr(policy, look_up("preset", str(preset).replace("-", "_"), presets))
-    known = {knob: knob for knob in inspect.signature(maker).parameters if knob != "problem"}
-    for knob in given:
-        look_up(f"knob of {name}", knob, known)
-    return maker(problem, **given)
+    check_knobs(name, maker, given, "problem")
+    return maker
 
 
 def _current(policy: str, knob: str) -> str:

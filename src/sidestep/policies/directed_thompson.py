@@ -201,10 +201,11 @@ class DirectedThompson(CompiledPolicy):
     rho           of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory        rounds after which a measurement has faded to 1/e; None: nothing is forgotten
     delta         at which the rank is decided, where a resolution is told instead of it
-    informative   another action must show 1 / informative times what the contenders show (eta)
-    share         and they less than this share of the contested variance
-    kappa         and it may cost so many standard deviations of the contest; one that is dearer is
-                  bought the more rarely
+    informative   eta: a third action is played only where measuring at either contender removes less
+                  than this fraction of the variance that measuring there would remove
+    share         and less than this share of the variance of their comparison
+    kappa         price of the third action, in standard deviations of that comparison, up to which it
+                  is always paid; k times that is paid in one round of k^2
     caution, safe   within tolerances, as in ProtectedThompson
 
     >>> import sidestep as ss

@@ -37,7 +37,12 @@ def check_plays(policy: object, kind: type) -> None:
 
 def plays_of(policy: object) -> tuple[type, ...]:
     """The action sets that a policy, or its class, says it plays."""
-    return tuple(getattr(policy, "plays", PLAYABLE))
+    plays = getattr(policy, "plays", PLAYABLE)
+    if not isinstance(plays, tuple) or not all(isinstance(kind, type) for kind in plays):
+        raise InputError(
+            f"plays must be a tuple of action sets such as (Arms,), got {shown(plays)}"
+        )
+    return plays
 
 
 def takes_pending(policy: Policy[Any]) -> bool:

@@ -29,6 +29,14 @@ PAGE = 100
 class Client:
     """Studies behind a service. Safe to use from several threads.
 
+    With `sidestep serve --demo` on this machine, which wants no token there:
+
+        import sidestep as ss
+
+        with ss.Client("http://127.0.0.1:8000") as client:
+            study = client.open("demo")
+            print(study.ask())
+
     url        where the service is: http://127.0.0.1:8000
     token      ss_..., where the service wants one
     patience   seconds for which a request is sent again where the service does not answer

@@ -61,7 +61,7 @@ def read_run(folder: Path, job: Job) -> Run | None:
     if not path.exists():
         return None
     notes = read_notes(path)
-    if notes["fingerprint"] != job.fingerprint:
+    if notes["fingerprint"].partition("-")[0] != job.setting:  # a report needs no code
         return None
     try:
         frame = polars.read_parquet(path)
