@@ -1,6 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
-BROWSERS := chromium chromium-browser google-chrome
+FOUND_BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 unexport PYTHONDONTWRITEBYTECODE # every command would compile all that it imports anew
 
 .venv/made: pyproject.toml constraints.txt
@@ -18,12 +18,12 @@ quick-start: .venv/made     ## the example of the README
 	$(BIN)/python benchmarks/quick_start.py
 
 browser:                    ## a Chromium for the tests of the pages, where one may be installed
-	@which $(BROWSERS) >/dev/null 2>&1 || \
+	@$(FOUND_BROWSER) || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || true
 
 test: .venv/made browser    ## everything but slow statistical claims
 	$(BIN)/pytest -n 2 --dist worksteal
-	@which $(BROWSERS) >/dev/null 2>&1 || \
+	@$(FOUND_BROWSER) || \
 	  echo 'No Chromium was found and none could be installed: the tests of the pages were skipped.'
 
 static: .venv/made          ## format, lint, types, import contract
