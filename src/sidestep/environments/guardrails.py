@@ -15,7 +15,7 @@ from sidestep.core.checks import check_integer, check_positive
 from sidestep.core.solids import Box
 from sidestep.core.tolerances import Tolerance
 from sidestep.environments.instance import Instance
-from sidestep.environments.synthetic import synthetic
+from sidestep.environments.synthetic import synthetic, unit_rows
 
 SHORTEST = 0.1  # length of an arm, at least; 1 at most
 DRUGS, DOSES = 4, (0.0, 0.5, 1.0)
@@ -97,21 +97,27 @@ def dose_grid(
     """
     check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)
-    doses = np.array(list(product(DOSES, repeat=DRUGS)))
-    pairs = [doses[:, i] * doses[:, j] for i in range(DRUGS) for j in range(i)]
-    arms = np.column_stack([doses, *pairs])
+    arms = dose_rows()
     strength = np.where(np.arange(arms.shape[1]) < DRUGS, 1.0, FIT)
     theta = rng.standard_normal((1 + OUTCOMES, arms.shape[1])) * strength
     theta[0, :DRUGS] = np.abs(theta[0, :DRUGS])  # a drug is given because it helps
     level = rng.standard_normal(1 + OUTCOMES)
     return Instance(
-        theta / np.linalg.norm(theta, axis=1, keepdims=True),
-        Arms(arms / np.linalg.norm(arms, axis=1).max()),
+        unit_rows(theta),
+        Arms(arms),
         noise_scale=noise_scale,
         tolerance=tolerance,
         penalty=penalty,
         intercept=level if levels else None,
     )
+
+
+def dose_rows() -> FloatArray:
+    """Every combination of four drugs at three doses, and the doses' products; longest 1; (81, 10)."""
+    doses = np.array(list(product(DOSES, repeat=DRUGS)))
+    pairs = [doses[:, i] * doses[:, j] for i in range(DRUGS) for j in range(i)]
+    rows = np.column_stack([doses, *pairs])
+    return np.asarray(rows / np.linalg.norm(rows, axis=1).max())
 
 
 def dose_box(
@@ -141,7 +147,7 @@ def dose_box(
     for name, value in (("dim", dim), ("n_protected", n_protected)):
         check_integer(name, value, low=1)
     check_positive("noise_scale", noise_scale)
-    theta = _unit_rows(np.random.default_rng(seed), 1 + n_protected, dim)
+    theta = unit_rows(np.random.default_rng(seed).standard_normal((1 + n_protected, dim)))
     end = np.full(dim, dim**-0.5)
     box = Box(-end, end)
     return Instance(theta, box, noise_scale=noise_scale, tolerance=tolerance, penalty=penalty)
@@ -198,8 +204,3 @@ def _covariate(rng: Generator, name: str, patients: int) -> FloatArray:
     share = BINARY[name]
     has = rng.random(patients) < share
     return np.asarray((has - share) / np.sqrt(share * (1 - share)))
-
-
-def _unit_rows(rng: Generator, rows: int, dim: int) -> FloatArray:
-    vectors = rng.standard_normal((rows, dim))
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))

@@ -6,7 +6,6 @@ drawn from the seed.
 
 import math
 from collections.abc import Callable
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,10 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer
 from sidestep.core.geometry import orthonormal, project_off
 from sidestep.core.lookup import look_up
+from sidestep.environments.guardrails import dose_rows
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import FreshArms
+from sidestep.environments.synthetic import random_vectors, unit_rows
 
 NEARLY = math.radians(8)  # the angle of two protected vectors that are nearly parallel
 REST = 0.1  # length of what protection leaves of the target, where that is tiny
@@ -65,73 +66,59 @@ def held_out(kind: str, noise_scale: float = 0.1, *, seed: int = 0) -> Instance:
     return Instance(theta, arms, noise_scale=noise, norm_bound=chosen.norm_bound)
 
 
-def _unit(rows: FloatArray) -> FloatArray:
-    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
-
-
-def _vectors(rng: Generator, dim: int, count: int, rank: int) -> FloatArray:
-    """A target and so many protected vectors of that rank."""
-    target = rng.standard_normal((1, dim))
-    span = np.linalg.qr(rng.standard_normal((dim, rank)))[0].T
-    return _unit(np.vstack([target, rng.standard_normal((count, rank)) @ span]))
-
-
 def _arms(rng: Generator, count: int, dim: int) -> Arms:
-    return Arms(_unit(rng.standard_normal((count, dim))))
+    return Arms(unit_rows(rng.standard_normal((count, dim))))
 
 
 def _low_rank(rng: Generator) -> tuple[FloatArray, Any]:
-    arms = _unit(rng.standard_normal((100, 3)) @ rng.standard_normal((3, 10)))
-    arms = _unit(arms + 0.1 * rng.standard_normal(arms.shape) / math.sqrt(10))
-    return _vectors(rng, 10, 4, 2), Arms(arms)
+    arms = unit_rows(rng.standard_normal((100, 3)) @ rng.standard_normal((3, 10)))
+    arms = unit_rows(arms + 0.1 * rng.standard_normal(arms.shape) / math.sqrt(10))
+    return random_vectors(rng, 10, 4, 2), Arms(arms)
 
 
 def _interactions(rng: Generator) -> tuple[FloatArray, Any]:
-    doses = np.array(list(product((0.0, 0.5, 1.0), repeat=4)))[1:]
-    pairs = [doses[:, i] * doses[:, j] for i in range(4) for j in range(i)]
-    arms = np.column_stack([doses, *pairs])
-    return _vectors(rng, 10, 3, 2), Arms(arms / np.linalg.norm(arms, axis=1).max())
+    return random_vectors(rng, 10, 3, 2), Arms(dose_rows()[1:])
 
 
 def _many_outcomes(rng: Generator) -> tuple[FloatArray, Any]:
-    return _vectors(rng, 12, 30, 2), _arms(rng, 100, 12)
+    return random_vectors(rng, 12, 30, 2), _arms(rng, 100, 12)
 
 
 def _near_parallel(rng: Generator) -> tuple[FloatArray, Any]:
-    theta = _vectors(rng, 6, 2, 2)
-    across = _unit(theta[2] - (theta[2] @ theta[1]) * theta[1])
+    theta = random_vectors(rng, 6, 2, 2)
+    across = unit_rows(theta[2] - (theta[2] @ theta[1]) * theta[1])
     theta[2] = math.cos(NEARLY) * theta[1] + math.sin(NEARLY) * across
     return theta, _arms(rng, 50, 6)
 
 
 def _uneven_noise(rng: Generator) -> tuple[FloatArray, Any]:
-    return _vectors(rng, 6, 4, 2), FreshArms(50, 6)
+    return random_vectors(rng, 6, 4, 2), FreshArms(50, 6)
 
 
 def _tiny_rest(rng: Generator) -> tuple[FloatArray, Any]:
-    theta = _vectors(rng, 6, 4, 2)
-    rest = _unit(project_off(orthonormal(theta[1:]), theta[0]))
-    along = _unit(theta[0] - (theta[0] @ rest) * rest)
+    theta = random_vectors(rng, 6, 4, 2)
+    rest = unit_rows(project_off(orthonormal(theta[1:]), theta[0]))
+    along = unit_rows(theta[0] - (theta[0] @ rest) * rest)
     theta[0] = REST * rest + math.sqrt(1 - REST**2) * along
     return theta, _arms(rng, 100, 6)
 
 
 def _one_hot(rng: Generator) -> tuple[FloatArray, Any]:
-    return _vectors(rng, 12, 4, 2), Arms(np.eye(12))
+    return random_vectors(rng, 12, 4, 2), Arms(np.eye(12))
 
 
 def _all_but_one(rng: Generator) -> tuple[FloatArray, Any]:
-    return _vectors(rng, 6, 5, 5), _arms(rng, 100, 6)
+    return random_vectors(rng, 6, 5, 5), _arms(rng, 100, 6)
 
 
 def _plain(rng: Generator) -> tuple[FloatArray, Any]:
-    return _vectors(rng, 6, 4, 2), _arms(rng, 100, 6)
+    return random_vectors(rng, 6, 4, 2), _arms(rng, 100, 6)
 
 
 def _dear_oracle(rng: Generator) -> tuple[FloatArray, Any]:
     """Drawn again until the long arm is worth that much less than every short one."""
     while True:
-        theta, turns = _vectors(rng, 3, 1, 1), rng.uniform(0.0, 2 * math.pi, 10)
+        theta, turns = random_vectors(rng, 3, 1, 1), rng.uniform(0.0, 2 * math.pi, 10)
         short = SHORT * np.column_stack([np.cos(turns), np.sin(turns), np.zeros(10)])
         arms = np.vstack([short, [[0.0, 0.0, 1.0]]])
         worth = arms @ project_off(orthonormal(theta[1:]), theta[0])
@@ -142,8 +129,8 @@ def _dear_oracle(rng: Generator) -> tuple[FloatArray, Any]:
 def _blind_six(rng: Generator) -> tuple[FloatArray, Any]:
     """Drawn again until the best arm looks worse than another to who takes the unseen part for zero."""
     while True:
-        theta = _vectors(rng, 6, 1, 1)
-        good = np.column_stack([_unit(rng.standard_normal((16, 5))), np.zeros(16)])
+        theta = random_vectors(rng, 6, 1, 1)
+        good = np.column_stack([unit_rows(rng.standard_normal((16, 5))), np.zeros(16)])
         arms = np.vstack([good, np.eye(6)[5:]])
         flat = theta.copy()
         flat[1, 5] = 0.0
@@ -156,7 +143,7 @@ def _blind_six(rng: Generator) -> tuple[FloatArray, Any]:
 def _rank_deficient(rng: Generator) -> tuple[FloatArray, Any]:
     arms = np.zeros((100, 6))
     arms[:, :4] = rng.standard_normal((100, 4))
-    return _vectors(rng, 6, 4, 2), Arms(_unit(arms))
+    return random_vectors(rng, 6, 4, 2), Arms(unit_rows(arms))
 
 
 KINDS = {

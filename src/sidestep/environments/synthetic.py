@@ -4,6 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Arms, UnitBall
+from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import ActionSource, FreshArms
@@ -46,12 +47,21 @@ def synthetic(
     check_integer("subspace_dim", subspace_dim, low=min(n_protected, 1), high=min(n_protected, dim))
     check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)
-    target = rng.standard_normal((1, dim))
-    span = np.linalg.qr(rng.standard_normal((dim, subspace_dim)))[0].T
-    theta = np.vstack([target, rng.standard_normal((n_protected, subspace_dim)) @ span])
-    theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+    theta = random_vectors(rng, dim, n_protected, subspace_dim)
     actions = _source(arms, dim, rng)
     return Instance(theta, actions, noise_scale=noise_scale, subspace_dim=subspace_dim, noise=noise)
+
+
+def random_vectors(rng: Generator, dim: int, n_protected: int, subspace_dim: int) -> FloatArray:
+    """A target anywhere and protected vectors in a random subspace, all of length one; (L+1, d)."""
+    target = rng.standard_normal((1, dim))
+    span = np.linalg.qr(rng.standard_normal((dim, subspace_dim)))[0].T
+    return unit_rows(np.vstack([target, rng.standard_normal((n_protected, subspace_dim)) @ span]))
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """The same directions with length one."""
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
 
 
 def _source(arms: int | str | ActionSource, dim: int, rng: Generator) -> ActionSource:
@@ -69,4 +79,4 @@ def _source(arms: int | str | ActionSource, dim: int, rng: Generator) -> ActionS
             f"source, got {arms!r}"
         )
     vectors = rng.standard_normal((int(count), dim))
-    return Arms(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    return Arms(unit_rows(vectors))

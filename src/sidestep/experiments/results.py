@@ -179,7 +179,7 @@ def load_results(folder: Path | str) -> "polars.DataFrame":
 
     folder   what `sidestep run` or `sidestep reproduce` was given as --out
 
-    >>> import tempfile, sidestep as ss
+    >>> import pathlib, tempfile, sidestep as ss
     >>> from sidestep.experiments import spec, sweep
     >>> mine = spec.parse_spec('''name = "mine"
     ... horizon = 20
@@ -187,7 +187,7 @@ def load_results(folder: Path | str) -> "polars.DataFrame":
     ... worlds = [{ id = "hard", world = "failure" }]
     ... policies = [{ id = "uniform", policy = "uniform" }]''', "mine.toml")
     >>> with tempfile.TemporaryDirectory() as out:
-    ...     swept = sweep.sweep(mine, Path(out))  # as `sidestep run mine.toml` does
+    ...     swept = sweep.sweep(mine, pathlib.Path(out))  # as `sidestep run mine.toml` does
     ...     ss.load_results(out).select("policy", "run", "round", "regret").shape
     (40, 4)
     """

@@ -130,7 +130,7 @@ def simulate(
     """One run, as a `Trace`.
 
     The same seed gives the same trace, and two policies meet the same arms and the same noise. Policies
-    of this package run compiled where that is worth it (tiers.py), others step by step. Solids within
+    of this package run compiled where that is worth it, others step by step. Solids within
     tolerances are played step by step: scipy finds their best action.
 
     policy     any object with `problem`, `init`, `ask` and `tell`
