@@ -137,7 +137,7 @@ def odds_of(problem: Problem, belief: Belief) -> FloatArray:
 def outcome_effects(belief: Belief, actions: FloatArray) -> OutcomeEffects:
     """Effects of the rows of `actions` (K, d) on every outcome."""
     posterior = belief.posterior
-    forms = np.einsum("kj,vji,ki->vk", actions, posterior.inverse, actions, optimize=True)
+    forms = ((actions @ posterior.inverse) * actions).sum(axis=2)
     spread = posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0))
     return OutcomeEffects(posterior.mean @ actions.T, WIDER * spread)
 

@@ -101,6 +101,13 @@ def reasons_for(
     return Reasons(named, _shares(here, slopes, query.action), price, expected, inside)
 
 
+def expected_feedback(
+    problem: Problem, prior: Prior, known: tuple[Evidence, IntArray, int], query: Query
+) -> Expected:
+    """What the feedback of a query should be; known: as in `reasons_for`."""
+    return _expected(standpoint_for(problem, prior, *known), prior, known[0], query)
+
+
 def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatArray:
     """Variance of the contest of every arm with one action; (K,)."""
     effects, scale = here.effects, here.effects.noise**2
