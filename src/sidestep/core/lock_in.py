@@ -91,7 +91,7 @@ def _lowest_argmax(values: FloatArray) -> int:
 def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
     """The same with every noise scale that is not told, NaN, learned from the residuals so far."""
     M, A, d = confidence.norm_bound, confidence.action_bound, evidence.centre.shape[1]
-    prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A)
+    prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A, d)
     return confidence._replace(noise=noise_levels(prior, evidence))
 
 

@@ -174,7 +174,8 @@ class InformationDirected(CompiledPolicy):
     problem  what the player is told
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
-    delta    at which the rank is decided, where a resolution is told instead of it
+    delta    at which the rank is decided, where a resolution is told instead of it, and at which M is
+             doubted: the prior is the widest that the evidence does not contradict (core/width.py)
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -192,7 +193,8 @@ class InformationDirected(CompiledPolicy):
     plays_solids = True
 
     def __post_init__(self) -> None:
-        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        doubt = self.delta if self.problem.tolerance is None else 0.0
+        common = common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
         knobs: InformationKnobs | InformationWithinKnobs
         knobs = InformationKnobs(*common, self.problem.intercept)
         if self.problem.limits is not None:
