@@ -72,8 +72,12 @@ def _row_of(event: Event, row: int | None) -> int:
             f"entry {event.seq} has {count} results: which one must be said (row=N, --row N; rows count "
             "from 0 in the order of `history --json`, a row for every result), got none"
         )
-    if event.kind == "imported" and not 0 <= (row or 0) < count:
-        raise InputError(f"row must lie in 0..{count - 1}, got {row}")
+    if not 0 <= (row or 0) < count:
+        raise InputError(
+            f"row must lie in 0..{count - 1} for entry {event.seq}, got {row}"
+            if event.kind == "imported"
+            else f"row must be left out for entry {event.seq}, which is no import, got {row}"
+        )
     return row or 0
 
 
