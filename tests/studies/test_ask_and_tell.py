@@ -126,6 +126,38 @@ def test_a_correction_needs_a_reason_and_keeps_both_values(storage, refusal):
     assert study.tell(ticket.id, 138).repeated  # what was told then, told again
 
 
+def test_a_conflict_is_about_its_own_outcome_and_names_what_counts_now(study):
+    ticket = study.ask(panel=["sodium", "potassium"])
+    study.tell(ticket.id, {"sodium": 138, "potassium": 4.1})
+    study.correct(ticket.id, 140, measured="sodium", reason="misread")
+    study.correct(ticket.id, 4.3, measured="potassium", reason="misread", actor="Lab")
+    assert study.tell(ticket.id, {"sodium": 140, "potassium": 4.1}).repeated
+    with pytest.raises(AlreadyAnswered, match=r"holds 4\.3 mmol/L for potassium, corrected by Lab"):
+        study.tell(ticket.id, {"potassium": 140})
+
+
+def test_the_same_result_of_something_else_that_was_given_is_a_conflict(study):
+    ticket, other = study.ask(), study.plan.baseline
+    study.tell(ticket.id, 138, measured="sodium", given=other, key="k")
+    assert study.tell(ticket.id, 138, measured="sodium").repeated
+    assert study.tell(ticket.id, 138, measured="sodium", given=other).repeated
+    with pytest.raises(
+        AlreadyAnswered, match=r"138 mmol/L at lisinopril 20.*138 .* at lisinopril 40"
+    ):
+        study.tell(ticket.id, 138, measured="sodium", given={**other, "lisinopril": 40})
+    with pytest.raises(KeyReused):
+        study.tell(ticket.id, 138, measured="sodium", given={**other, "lisinopril": 40}, key="k")
+
+
+def test_a_result_that_was_taken_back_is_not_on_record_already(study):
+    ticket = study.ask()
+    study.tell(ticket.id, 138, measured="sodium", key="k")
+    study.withdraw(ticket.id, reason="haemolysed sample")
+    assert study.tell(ticket.id, 138, measured="sodium", key="k").repeated  # the request of then
+    with pytest.raises(AlreadyAnswered, match="holds nothing for sodium, taken back .* correct it"):
+        study.tell(ticket.id, 138, measured="sodium", key="another")
+
+
 def test_after_a_correction_everything_is_as_if_it_had_been_told_right():
     right, wrong = clinic(MemoryStore()), clinic(MemoryStore())
     for study in (right, wrong):
