@@ -251,6 +251,11 @@ def test_a_panel_is_answered_one_at_a_time_or_all_at_once(storage):
     assert [event.outcome for event in study.history()[2:]] == [first, second, third]
 
 
+def test_a_panel_may_be_of_one_and_names_an_outcome_once(study):
+    assert study.ask(panel="sodium").measure == "sodium"
+    assert study.ask(new=True, panel=["sodium", "sodium"]).measure == "sodium"
+
+
 def test_a_panel_may_be_named(study):
     ticket = study.ask(panel=["sodium", "potassium"])
     assert set(ticket.measure) == {"sodium", "potassium"}
@@ -420,6 +425,12 @@ def test_in_a_box_values_have_digits_that_can_be_set(storage):
     assert study.best().action is not None
 
 
+def test_words_that_are_allowed_are_words(refusal):
+    study = clinic(MemoryStore(), factors=[Factor("salt", levels=["none", "calcium"])])
+    assert study.ask(allowed={"salt": "calcium"}).action == {"salt": "calcium"}
+    assert "salt must be one of" in refusal(study.ask, new=True, allowed={"salt": 5})
+
+
 def test_words_may_be_factors(storage):
     factors = [Factor("salt", levels=["none", "calcium", "sodium"]), Factor("dose", 0, 2, step=1)]
     study = clinic(storage, factors=factors)
@@ -488,7 +499,12 @@ def test_what_is_no_result_is_refused_and_nothing_is_written(study, refusal, val
         (lambda s: s.ask(measure="sodium"), ["confirm"]),
         (lambda s: s.ask(new=True, panel=9), ["panel", "1..4"]),
         (lambda s: s.ask(new=True, measure_only="iron"), ["iron"]),
+        (lambda s: s.ask(new=True, panel=1.5), ["panel", "1.5"]),
+        (lambda s: s.ask(new=True, panel=["sodium"], measure_only="potassium"), ["measure_only"]),
+        (lambda s: s.ask(new=True, panel=2, measure_only=["sodium", "sodium"]), ["panel", "1..1"]),
         (lambda s: s.ask(new=True, allowed=[999]), ["0..99", "999"]),
+        (lambda s: s.ask(new=True, allowed=[1.7]), ["allowed", "1.7"]),
+        (lambda s: s.ask(new=True, allowed="12"), ["allowed", "12"]),
         (lambda s: s.ask(new=True, allowed={"aspirin": (0, 1)}), ["aspirin"]),
         (lambda s: s.ask(new=True, allowed={"lisinopril": (1, 2)}), ["leave a candidate"]),
         (lambda s: s.ask(new=True, largest_step={"aspirin": 1}), ["aspirin"]),
