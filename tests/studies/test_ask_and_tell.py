@@ -577,6 +577,14 @@ def test_best_says_plainly_when_there_is_nothing_to_say(study):
     assert "no results yet" in str(best)
 
 
+def test_the_baseline_is_within_a_limit_of_zero():
+    potassium = Outcome("potassium", range=(3, 6), tolerance=(0, None), penalty=3)
+    study = clinic(MemoryStore(), factors=FACTORS[:1], protected=[potassium])
+    study.tell(None, 150, measured="systolic pressure", given={"lisinopril": 20})
+    best = study.best()
+    assert (best.action, best.within, best.chance) == ({"lisinopril": 20.0}, True, 1.0)
+
+
 def test_the_aim_is_not_a_default_that_nobody_chose():
     assert AIM["aim"] in ("clean", "within")
 
