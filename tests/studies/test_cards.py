@@ -224,6 +224,10 @@ def test_a_gauge_shows_the_interval_between_its_limits():
     assert gauge_text(Gauge(0.0, -9, 9, -0.3, 0.3))[-1] == ">"
 
 
+def test_a_gauge_without_a_width_is_drawn_too():
+    assert gauge_text(Gauge(0.0, 0.0, 0.0, 0.0, None)) == "       ●       "
+
+
 def test_digits_are_those_a_person_can_act_on():
     cases = [(0.3, 2), (2.5, 1), (6, 0), (9, 0), (40, 0), (0.5, 2)]
     for tolerance, digits in cases:
