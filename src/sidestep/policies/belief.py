@@ -150,9 +150,14 @@ def quantile(belief: Belief, level: float) -> float:
 def within_odds(belief: Belief, limits: Limits, effects: OutcomeEffects) -> FloatArray:
     """Probability that every protected effect of an action is within its tolerance; (K,).
 
-    The vectors are independent under the posterior, so that the joint probability is a product.
+    The vectors are independent under the posterior, so that the joint probability is a product. An
+    effect that is certain, as that of the baseline, may lie on a limit.
     """
-    estimate, spread = effects.estimate[1:], np.maximum(effects.spread[1:], 1e-300)
-    below = stdtr(belief.freedom, (limits.high[:, None] - estimate) / spread)
-    under = stdtr(belief.freedom, (limits.low[:, None] - estimate) / spread)
-    return np.asarray(np.prod(np.maximum(below - under, 0.0), axis=0))
+    estimate, spread = effects.estimate[1:], effects.spread[1:]
+    low, high = limits.low[:, None], limits.high[:, None]
+    wide = np.maximum(spread, 1e-300)
+    below = stdtr(belief.freedom, (high - estimate) / wide)
+    under = stdtr(belief.freedom, (low - estimate) / wide)
+    certain = (low <= estimate) & (estimate <= high)
+    odds = np.where(spread > 0, np.maximum(below - under, 0.0), certain)
+    return np.asarray(np.prod(odds, axis=0))

@@ -70,13 +70,12 @@ class RemoteStudy:
             "context": context,
         }
         request_of(self.plan, **settings)  # what is wrong is said here, in the same words
-        only = [measure_only] if isinstance(measure_only, str) else list(measure_only)
         wanted = {
             "new": new,
             "purpose": purpose,
             "measure": measure,
-            "panel": panel if isinstance(panel, int) else list(panel),
-            "measure_only": only,
+            "panel": panel if isinstance(panel, int) else _names(panel),
+            "measure_only": _names(measure_only),
             "allowed": allowed
             if allowed is None or isinstance(allowed, Mapping)
             else list(allowed),
@@ -230,6 +229,10 @@ class RemoteStudy:
 
     def __repr__(self) -> str:
         return f"RemoteStudy({self.name!r}, {self._wire.url!r})"
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _number(ticket: int | Ticket) -> int:

@@ -77,7 +77,7 @@ class Outcome:
                     f"{self.high:g}, got {baseline:g}"
                 )
             object.__setattr__(self, "baseline", baseline)
-        if self.digits is not None and self.digits not in range(10):
+        if type(self.digits) not in (int, type(None)) or self.digits not in (None, *range(10)):
             raise InputError(f"digits of {self.name} must lie in 0..9, got {shown(self.digits)}")
 
     def _checked_range(self) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """What one ask may be restricted to: candidates, ranges, outcomes, the size of a step, the price."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 from sidestep.errors import InputError
@@ -88,15 +89,16 @@ def request_of(
             raise InputError(
                 f'measure is for purpose="confirm", got {measure!r} (measure_only restricts an ask)'
             )
-    only = (measure_only,) if isinstance(measure_only, str) else tuple(measure_only)
-    if not isinstance(panel, int):
-        only, panel = tuple(panel), len(tuple(panel))
-    for name in only:
-        plan.index(name)
+    only = _outcomes(plan, measure_only)
+    if isinstance(panel, Iterable):
+        named = _outcomes(plan, panel)
+        if left_out := [name for name in named if only and name not in only]:
+            raise InputError(f"panel must be of measure_only, got {left_out[0]!r}")
+        only, panel = named, len(named)
     if measure is not None and only and measure not in only:
         raise InputError(f"measure must be one of measure_only, got {measure!r}")
     limit = len(only) or len(plan.outcomes)
-    if isinstance(panel, bool) or not 1 <= panel <= limit:
+    if not isinstance(panel, int) or isinstance(panel, bool) or not 1 <= panel <= limit:
         raise InputError(f"panel must lie in 1..{limit}, got {panel!r}")
     numbers, ranges, words = _allowed(plan, allowed)
     return Request(
@@ -140,6 +142,14 @@ def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, 
     return tuple((name, factor.checked((given or {})[name])) for name, factor in wanted.items())
 
 
+def _outcomes(plan: Plan, names: str | Sequence[str]) -> tuple[str, ...]:
+    """Outcomes of the study, each once."""
+    given = (names,) if isinstance(names, str) else tuple(names)
+    for name in given:
+        plan.index(name)
+    return tuple(dict.fromkeys(given))
+
+
 def _allowed(plan: Plan, allowed: Any) -> tuple[Any, Any, Any]:
     """(candidates, ranges, words) of what was said to be allowed."""
     if allowed is None:
@@ -152,7 +162,8 @@ def _allowed(plan: Plan, allowed: Any) -> tuple[Any, Any, Any]:
         if name not in factors:
             raise InputError(f"allowed must name factors of {', '.join(factors)}, got {name!r}")
         if factors[name].is_category:
-            chosen = (value,) if isinstance(value, str) else tuple(value)
+            several = hasattr(value, "__iter__") and not isinstance(value, str)
+            chosen = tuple(value) if several else (value,)
             words.append((name, tuple(str(factors[name].checked(word)) for word in chosen)))
         else:
             ranges.append((name, _range(name, value)))
@@ -164,8 +175,8 @@ def _numbers(plan: Plan, allowed: Any) -> tuple[int, ...]:
     if plan.candidates.is_box:
         raise InputError("allowed must be ranges of factors in a box, got candidates")
     try:
-        numbers = tuple(int(number) for number in allowed)
-    except (TypeError, ValueError) as error:
+        numbers = tuple(index(number) for number in allowed)
+    except TypeError as error:
         raise InputError(
             f"allowed must be numbers of candidates or ranges of factors, got {shown(allowed)}"
         ) from error

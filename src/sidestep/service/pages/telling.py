@@ -13,6 +13,7 @@ from sidestep.service.pages.not_saved import really_done
 from sidestep.service.pages.setup import pasted
 from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
+from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.cards.words import plain, with_unit
 from sidestep.studies.recording import check_asked
@@ -97,16 +98,19 @@ def typed_results(
 
 
 def holding(study: OpenStudy, number: int, sentence: str) -> dict[str, Any]:
-    """What a question holds already: every answer, by whom and when."""
+    """What a question holds already: every answer as it counts now, by whom and when."""
+    record = Kept(study.store, study.name)
+    told = [each.seq for each in record.about(number) if each.kind == "answered"]
+    found = [find_answer(record, (seq, None), None) for seq in told]
     answers = [
         {
-            "value": with_unit(plain(each.body["value"]), study.plan.outcome(each.outcome).unit),
+            "value": with_unit(plain(each.value), study.plan.outcome(each.outcome).unit),
             "outcome": each.outcome,
-            "by": each.actor,
-            "at": day_text(each.at),
+            "by": each.latest.actor,
+            "at": day_text(each.latest.at),
         }
-        for each in study.verbs.about(number)
-        if each.kind == "answered"
+        for each in found
+        if each.value is not None
     ]
     return {"answers": answers, "sentence": sentence}
 
