@@ -170,8 +170,12 @@ def test_results_come_as_csv_too(web, study):
     response = web.post(f"{study}/import", content=table, headers={"Content-Type": "text/csv"})
     assert response.status_code == 200, response.text
     assert web.get(study).json()["counts"] == {"sodium": 2}
-    wrong = web.post(f"{study}/import", content="a,b\n1\n", headers={"Content-Type": "text/csv"})
-    assert wrong.status_code == 422
+    long = "x" * 200_000
+    twice = "lisinopril,amlodipine,chlortalidone,sodium,sodium\n0,0,0,138.5,140\n"
+    for wrong in ("a,b\n1\n", f"a,b\n1,{long}\n", twice):
+        refused = web.post(f"{study}/import", content=wrong, headers={"Content-Type": "text/csv"})
+        assert refused.status_code == 422
+    assert web.get(study).json()["counts"] == {"sodium": 2}
 
 
 def test_a_listener_hears_every_entry_as_it_is_written(web, study, running):

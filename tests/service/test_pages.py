@@ -211,12 +211,14 @@ def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(ru
     one = {"do": "one", "measured": "sodium", "value": "139.5", **given}
     page = clinic_page.post("/studies/bp/results", **one)
     assert "A result that nobody asked for" in text_of(page)
-    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n0\t0\t0\t138\t\n10\t0\t0\t\t4.1\n"
+    table = (
+        "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n10\t0\t0\t\t4.1\n0\t0\t0\t138\t"
+    )
     page = clinic_page.post("/studies/bp/results", do="many", table=table)
     assert "2 results from before" in text_of(page)
     wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "11"))
     assert "Nothing was saved" in text_of(wrong)
-    assert "row 1" in text_of(wrong).lower()
+    assert "row 0" in text_of(wrong).lower()
     assert running.store.head("bp").seq == 14
 
 
@@ -356,7 +358,7 @@ def example_fields():
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
-        ({"candidates": "heat,time\n60\n"}, "rows of one length"),
+        ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
 )
 def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, said):

@@ -317,6 +317,11 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     assert tickets[0].id == 2
 
 
+def test_nothing_can_be_accepted_before_there_are_results(study, refusal):
+    assert "recommendation" in refusal(study.close, accept=True)
+    assert [event.kind for event in study.history()] == ["created"]
+
+
 def test_a_decision_against_the_recommendation_is_on_record_with_its_reason(study, refusal):
     play(study, 2)
     setting = dict(study.plan.baseline)

@@ -90,7 +90,7 @@ def request_of(
                 f'measure is for purpose="confirm", got {measure!r} (measure_only restricts an ask)'
             )
     only = _outcomes(plan, measure_only)
-    if hasattr(panel, "__iter__"):
+    if isinstance(panel, Sequence):
         named = _outcomes(plan, panel)
         if left_out := [name for name in named if only and name not in only]:
             raise InputError(f"panel must be of measure_only, got {left_out[0]!r}")

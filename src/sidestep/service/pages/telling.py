@@ -10,7 +10,6 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.kinds import kind_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.not_saved import really_done
-from sidestep.service.pages.setup import pasted
 from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.answers import Kept, find_answer
@@ -62,8 +61,7 @@ def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
     """Record one result with what was done, or a table of them."""
     plan, key = study.plan, form.maybe("key")
     if form.text("do") == "many":
-        table = pasted(form.text("table"), "results")
-        return study.verbs.import_results(table or {}, actor=actor, key=key)
+        return study.verbs.import_results(form.table("table") or {}, actor=actor, key=key)
     name = form.text("measured")
     return study.verbs.tell(
         None,
