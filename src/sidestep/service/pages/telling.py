@@ -84,14 +84,16 @@ def typed_results(
 ) -> tuple[dict[str, float], dict[str, Any] | None]:
     """A value for every outcome that was typed, and what was really done where it was said."""
     plan = telling.study.plan
-    names = [outcome.name for outcome in plan.outcomes]
     results = {}
-    for place, name in enumerate(names):
-        if text := form.text(f"value.{place}"):
+    for place, name in enumerate(outcome.name for outcome in plan.outcomes):
+        text = form.text(f"value.{place}")
+        if text and (name in question.panel or not telling.narrow):
             results[name] = read_number(name, text)
     if not results:
         wanted = ", ".join(question.panel)
         raise InputError(f"a result must be typed ({wanted}), got none")
+    if telling.narrow:
+        return results, None
     return results, really_done(plan, form, dict(question.body["action"]))
 
 
