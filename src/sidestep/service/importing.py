@@ -63,7 +63,7 @@ def import_results(request: Request, visit: Tellers, body: Body, key: Key = None
 def import_whole(request: Request, caller: Owner, body: Body) -> Response:
     """Keep a study as it was exported elsewhere: its chain comes along and is checked on the way in."""
     check_media(request, NDJSON)
-    head = import_study(request.app.state.desk.store, _text(body).splitlines())
+    head = import_study(request.app.state.desk.store, _text(body).split("\n"))
     return card_reply(request, request.app.state.desk.study(head.name).show(), 201)
 
 
