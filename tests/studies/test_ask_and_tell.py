@@ -430,6 +430,18 @@ def test_in_a_box_values_have_digits_that_can_be_set(storage):
     assert study.best().action is not None
 
 
+def test_in_a_box_nothing_is_asked_beyond_what_is_allowed():
+    study = clinic(MemoryStore(), factors=[Factor("x", 0, 100), Factor("y", 0, 1)])
+    assert study.ask(allowed={"x": (12.3456, 12.3456)}).action["x"] == 12.3456
+    for _ in range(6):
+        ticket = study.ask(new=True, allowed={"x": (12.7, 13.8), "y": (0.501, 0.509)})
+        assert ticket.action["x"] == 13
+        assert 0.501 <= ticket.action["y"] <= 0.509
+        last = ticket.action
+        ticket = study.ask(new=True, largest_step={"x": 0.6})
+        assert abs(ticket.action["x"] - last["x"]) <= 0.6
+
+
 def test_words_that_are_allowed_are_words(refusal):
     study = clinic(MemoryStore(), factors=[Factor("salt", levels=["none", "calcium"])])
     assert study.ask(allowed={"salt": "calcium"}).action == {"salt": "calcium"}
