@@ -7,6 +7,7 @@ from houses import PLAUSIBLE, text_of
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
+from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
 INLINE = re.compile(r"<style|<script(?! src=)| style=|\son\w+=|javascript:|http://(?!127|www\.w3)")
@@ -204,6 +205,40 @@ def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
     assert running.store.events("bp")[-1].reason == "missed visit"
     taken = clinic_page.post("/studies/bp/entries/3/withdraw", reason="haemolysed")
     assert "is taken back" in text_of(taken)
+
+
+def test_a_question_that_was_answered_meanwhile_is_not_withdrawn(running, clinic_page):
+    assert 'name="question"' in clinic_page.get("/studies/bp/entries/12/withdraw").text
+    Study.open("bp", running.store).tell(12, 140.0, measured="systolic pressure", actor="Grace")
+    for path, typed in (
+        ("entries/12/withdraw", {"reason": "missed visit", "question": "1"}),
+        ("questions/12/instead", {"price_cap": "1"}),
+    ):
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert page.status_code == 409
+        assert "answered by Grace meanwhile" in text_of(page)
+    assert running.store.events("bp")[-1].kind == "answered"
+
+
+def test_one_that_costs_less_is_asked_with_the_same_restrictions(running, clinic_page):
+    study = Study.open("bp", running.store)
+    ticket = study.ask(new=True, measure_only="sodium", allowed={"lisinopril": (0, 10)})
+    clinic_page.post(f"/studies/bp/questions/{ticket.id}/instead", price_cap="1", key="k")
+    again = running.store.events("bp")[-1]
+    assert again.body["request"] == {
+        "measure_only": ["sodium"],
+        "price_cap": 1.0,
+        "ranges": {"lisinopril": [0.0, 10.0]},
+    }
+    assert again.body["measure"] == ["sodium"]
+
+
+def test_a_result_without_a_question_shows_its_correction(running, clinic_page):
+    study = Study.open("bp", running.store)
+    entry = study.tell(None, 139.0, measured="sodium", given=study.plan.baseline).entries[0]
+    study.correct(entry, 137.5, reason="misread")
+    assert "Corrected by entry 14" in text_of(clinic_page.get("/studies/bp"))
+    assert 'value="137.5"' in clinic_page.get(f"/studies/bp/entries/{entry}/correct").text
 
 
 def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(running, clinic_page):

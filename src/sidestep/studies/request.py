@@ -130,6 +130,14 @@ def request_from_json(kept: Mapping[str, Any]) -> Request:
     return Request(**fields)
 
 
+def arguments_of(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What `ask` was called with, from what `to_json` wrote of it: to ask alike again."""
+    same = ("purpose", "measure", "panel", "measure_only", "largest_step", "price_cap", "context")
+    told = {name: kept[name] for name in same if name in kept}
+    allowed = kept.get("candidates") or {**kept.get("ranges", {}), **kept.get("words", {})}
+    return told | ({"allowed": allowed} if allowed else {})
+
+
 def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, Value], ...]:
     """A value for every context factor, where the plan has a model that needs them."""
     wanted = {factor.name: factor for factor in plan.context}

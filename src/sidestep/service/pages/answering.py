@@ -9,16 +9,18 @@ from sidestep.errors import InputError, SidestepError
 from sidestep.service.auth import Needs, Visit
 from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.not_saved import (
+    check_unanswered,
     not_saved,
     really_done,
     settled_entry,
 )
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import common, context_here
-from sidestep.service.pages.telling import Telling, tell, tell_unasked
+from sidestep.service.pages.telling import Telling, asked_question, tell, tell_unasked
 from sidestep.service.routes import Admins, Askers, Correctors, Tellers
 from sidestep.studies.cards.words import set_text
 from sidestep.studies.people.roles import ASK, CORRECT
+from sidestep.studies.request import arguments_of
 
 answering = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 
@@ -65,14 +67,13 @@ def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> 
 @answering.post("/studies/{name}/questions/{number}/instead")
 def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -> Response:
     """Withdraw a question that costs too much, and put one that does not."""
-    verbs, actor, cap = (
-        visit.study.verbs,
-        visit.caller.signs(),
-        form.number("price_cap", "the price"),
-    )
+    verbs, actor = visit.study.verbs, visit.caller.signs()
+    cap = form.number("price_cap", "the price")
+    check_unanswered(visit.study, number)
+    asked = asked_question(visit.study, number).body.get("request", {})
     verbs.withdraw(number, reason=f"one that costs at most {cap:g} is asked instead", actor=actor)
-    context = context_here(visit.study.plan, None)
-    ticket = verbs.ask(new=True, price_cap=cap, context=context, actor=actor, key=form.maybe("key"))
+    wanted = arguments_of(asked) | {"price_cap": cap}
+    ticket = verbs.ask(new=True, **wanted, actor=actor, key=form.maybe("key"))
     return go(request, f"{study_path(visit.study.name)}?question={ticket.id}#question")
 
 
@@ -125,6 +126,8 @@ def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) 
     """Close a question without an answer, or take an answer back, with a reason."""
     entry = settled_entry(visit.study, number, "withdraw")
     try:
+        if form.text("question"):
+            check_unanswered(visit.study, number)
         receipt = visit.study.verbs.withdraw(
             number, reason=form.reason(), actor=visit.caller.signs(), key=form.maybe("key")
         )
