@@ -241,6 +241,27 @@ def test_a_result_without_a_question_shows_its_correction(running, clinic_page):
     assert 'value="137.5"' in clinic_page.get(f"/studies/bp/entries/{entry}/correct").text
 
 
+def test_what_is_far_off_is_asked_twice_wherever_it_is_typed(running, clinic_page):
+    given = {"given__0": "20", "given__1": "0", "given__2": "0"}
+    one = {"do": "one", "measured": "sodium", "value": "1395", **given}
+    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\n10\t0\t0\t1380\n"
+    outcome, value = measured(running, 2), running.store.events("bp", 2, 1)[0].body["value"]
+    again = {"measured": outcome, "value": f"{100 * value:.2f}", "reason": "misread"}
+    for path, typed in (
+        ("results", one),
+        ("results", {"do": "many", "table": table}),
+        ("entries/3/correct", again),
+    ):
+        before = running.store.head("bp").seq
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert "Nothing has been saved" in text_of(page)
+        assert "lost decimal point" in text_of(page)
+        assert 'name="sure"' in page.text
+        assert running.store.head("bp").seq == before
+        clinic_page.post(f"/studies/bp/{path}", sure="1", **typed)
+        assert running.store.head("bp").seq == before + 1
+
+
 def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(running, clinic_page):
     given = {"given__0": "20", "given__1": "0", "given__2": "0"}
     one = {"do": "one", "measured": "sodium", "value": "139.5", **given}

@@ -10,13 +10,20 @@ from sidestep.service.auth import Needs, Visit
 from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.not_saved import (
     check_unanswered,
+    doubted,
     not_saved,
     really_done,
     settled_entry,
 )
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import common, context_here
-from sidestep.service.pages.telling import Telling, asked_question, tell, tell_unasked
+from sidestep.service.pages.telling import (
+    Telling,
+    asked_question,
+    doubt_unasked,
+    tell,
+    tell_unasked,
+)
 from sidestep.service.routes import Admins, Askers, Correctors, Tellers
 from sidestep.studies.cards.words import set_text
 from sidestep.studies.people.roles import ASK, CORRECT
@@ -80,7 +87,7 @@ def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -
 @answering.get("/studies/{name}/results")
 def results(request: Request, visit: Tellers) -> Response:
     """The forms of results that nobody asked for."""
-    context = {**common(visit), "typed": Form(), "error": ""}
+    context = {**common(visit), "typed": Form(), "error": "", "doubt": ""}
     return page(request, "results.html", context, caller=visit.caller)
 
 
@@ -88,6 +95,9 @@ def results(request: Request, visit: Tellers) -> Response:
 def told(request: Request, visit: Tellers, form: Posted) -> Response:
     """Record one result, or a table of them."""
     try:
+        doubt = None if form.text("sure") else doubt_unasked(visit.study, form)
+        if doubt:
+            return doubted(request, visit, doubt, "results.html", {"typed": form})
         receipt = tell_unasked(visit.study, form, visit.caller.signs())
     except SidestepError as error:
         return not_saved(request, visit, error, "results.html", {"typed": form})
@@ -98,7 +108,7 @@ def told(request: Request, visit: Tellers, form: Posted) -> Response:
 def change(request: Request, visit: Correctors, number: Number, verb: str) -> Response:
     """The form of a correction or a withdrawal, with what is on record."""
     entry = settled_entry(visit.study, number, verb)
-    context = {**common(visit), **entry, "typed": Form(), "error": ""}
+    context = {**common(visit), **entry, "typed": Form(), "error": "", "doubt": ""}
     return page(request, "change.html", context, caller=visit.caller)
 
 
@@ -107,11 +117,15 @@ def correct(request: Request, visit: Correctors, number: Number, form: Posted) -
     """Let a result count with another value, with a reason."""
     entry = settled_entry(visit.study, number, "correct")
     try:
+        value, measured = form.number("value", entry["outcome"]), form.maybe("measured")
+        doubt = visit.study.verbs.doubt_correction(number, value, measured=measured)
+        if doubt and not form.text("sure"):
+            return doubted(request, visit, doubt, "change.html", {**entry, "typed": form})
         receipt = visit.study.verbs.correct(
             number,
-            form.number("value", entry["outcome"]),
+            value,
             reason=form.reason(),
-            measured=form.maybe("measured"),
+            measured=measured,
             given=really_done(visit.study.plan, form, entry["action"]),
             actor=visit.caller.signs(),
             key=form.maybe("key"),

@@ -23,8 +23,16 @@ def not_saved(
     request: Request, visit: Visit, error: SidestepError, template: str, context: dict[str, Any]
 ) -> Response:
     """The page of the form again; status and sentence say that nothing was saved."""
-    whole = {**common(visit), **context, "error": str(error)}
+    whole = {**common(visit), "doubt": "", **context, "error": str(error)}
     return page(request, template, whole, kind_of(error).status, caller=visit.caller)
+
+
+def doubted(
+    request: Request, visit: Visit, doubt: str, template: str, context: dict[str, Any]
+) -> Response:
+    """The page of the form again: what is far off is asked twice, and nothing is saved until then."""
+    whole = {**common(visit), **context, "doubt": doubt, "error": ""}
+    return page(request, template, whole, caller=visit.caller)
 
 
 def check_unanswered(study: OpenStudy, number: int) -> None:

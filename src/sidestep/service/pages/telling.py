@@ -15,6 +15,7 @@ from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.cards.words import plain, with_unit
+from sidestep.studies.importing import doubt_of
 from sidestep.studies.recording import check_asked
 from sidestep.studies.ticket import Receipt
 from sidestep.studies.values import read_number
@@ -72,6 +73,14 @@ def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
         actor=actor,
         key=key,
     )
+
+
+def doubt_unasked(study: OpenStudy, form: Form) -> str | None:
+    """What is odd about results that nobody asked for; None where nothing is."""
+    if form.text("do") == "many":
+        return doubt_of(study.plan, form.table("table") or {})
+    name = form.text("measured")
+    return study.verbs.doubt(None, form.number("value", name), measured=name)
 
 
 def asked_question(study: OpenStudy, number: int) -> Question:
