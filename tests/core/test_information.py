@@ -8,7 +8,8 @@ import pytest
 from sidestep.core.forms import Menu
 from sidestep.core.gaussian import expected_gain
 from sidestep.core.information import best_measurement, best_mixture, information, standing
-from sidestep.core.posterior import Posterior, variance
+from sidestep.core.posterior import Posterior
+from sidestep.core.telling import variance
 
 
 def test_expected_gain_is_the_mean_of_a_positive_part(oracle):

@@ -218,7 +218,7 @@ def write_action(menu: Menu, arm: int, out: FloatArray) -> None:
         write_basis_vector(arm, out)
 
 
-@kernel(refcounts=False)
+@kernel(refcounts=False, small=True)
 def end_round(
     confidence: Confidence,
     evidence: Evidence,

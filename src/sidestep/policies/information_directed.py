@@ -33,25 +33,18 @@ from sidestep.core.posterior import (
     Posterior,
     Prior,
     draw,
-    posterior_of,
+    posteriors_of,
     row_weights,
-    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
+from sidestep.policies import sampling
 from sidestep.policies.base import State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.information_within import InformationWithinKnobs
-from sidestep.policies.sampling import (
-    common_knobs,
-    first_state,
-    rank_spectrum,
-    review_rank,
-    rounds_until_rank_review,
-)
 from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, settle
 
 
@@ -121,8 +114,7 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
     return _decide(knobs, posterior, views, menu, draws.uniforms[0])
 
@@ -131,8 +123,7 @@ def _on_arms(
 def _on_ball(
     knobs: InformationKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
     actions = _shortlist(effects, views, body, draws.normals)
     menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
@@ -192,7 +183,7 @@ class InformationDirected(CompiledPolicy):
     plays_solids = True
 
     def __post_init__(self) -> None:
-        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
         knobs: InformationKnobs | InformationWithinKnobs
         knobs = InformationKnobs(*common, self.problem.intercept)
         if self.problem.limits is not None:
@@ -205,16 +196,16 @@ class InformationDirected(CompiledPolicy):
 
     def init(self) -> State:
         """State before the first round."""
-        return first_state(self)
+        return sampling.first_state(self)
 
     def rounds_until_review(self, state: State) -> int:
         """Rounds until the rank is looked at again, where it is not told."""
-        return rounds_until_rank_review(self, state)
+        return sampling.rounds_until_rank_review(self, state)
 
     def review(self, state: State) -> None:
         """Look at the rank again, in place."""
-        review_rank(self, state)
+        sampling.review_rank(self, state)
 
     def spectrum(self, state: State) -> Spectrum | None:
         """What the evidence says of the rank; None where the player is told it."""
-        return rank_spectrum(self, state)
+        return sampling.rank_spectrum(self, state)
