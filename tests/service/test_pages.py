@@ -413,7 +413,10 @@ def example_fields():
         ({"f__low": ["200", "1", ""]}, "heat must have low < high"),
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
+        ({"p__tolerance": ["to"]}, "low <= 0 <= high"),
+        ({"f__levels": ["", "6,25; 12,5", ""]}, "write 6.25 with a point"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
+        ({"f__levels": ["", "6,25; 12,5"]}, "6.25 with a point"),
         ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
 )
@@ -423,6 +426,15 @@ def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, s
     assert said.lower() in text_of(page).lower()
     assert "Nothing was saved" in text_of(page)
     assert running.store.names() == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "limits"), [("1", (-1, 1)), ("−0.5 to 1", (-0.5, 1)), ("to 1", (None, 1))]
+)
+def test_a_tolerance_may_have_two_sides_or_one(running, browser, typed, limits):
+    fields = {**example_fields(), "p__tolerance": [typed]}
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
+    assert Study.open("tea", running.store).plan.protected[0].limits == limits
 
 
 def test_more_rows_come_without_script(browser):

@@ -264,6 +264,12 @@ def test_a_result_far_from_what_was_expected_is_doubted():
     assert "(133.4 to 144.2)" in text
     assert "A lost decimal point?" in text
     assert "decimal" not in doubt_text(sodium, 160, expected)
+
+
+def test_where_results_have_left_the_range_what_is_expected_decides():
+    sodium = Outcome("sodium", "mmol/L", range=(110, 170), tolerance=2.5)
+    assert asked_twice(sodium, (180.0, 178.0, 182.0)) == (176.0, 184.0)
+    assert doubt_text(sodium, 181, (180.0, 178.0, 182.0)) is None
     assert doubt_text(sodium, 175, None) is not None
 
 

@@ -1,5 +1,6 @@
 """The form that sets up a study: rows of factors and outcomes, read into what `Study.create` takes."""
 
+import re
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
@@ -14,6 +15,9 @@ from sidestep.studies.values import read_number
 
 FACTOR = ("name", "unit", "low", "high", "step", "levels", "baseline")
 OUTCOME = ("name", "unit", "low", "high", "tolerance", "baseline")
+FIGURE = re.compile(
+    r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?"
+)  # 6.25; and 6,25, to be refused with advice
 FEWEST, MORE, MOST = 3, 2, 40  # rows of a form
 
 
@@ -101,10 +105,9 @@ def _levels(text: str) -> list[Any] | None:
     parts = [part.strip() for part in text.replace(";", "\n").splitlines() if part.strip()]
     if not parts:
         return None
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        return parts
+    if all(FIGURE.fullmatch(part) for part in parts):
+        return [read_number("a level", part) for part in parts]
+    return parts
 
 
 def _target(form: Form) -> Outcome:
@@ -125,9 +128,17 @@ def _protected(row: dict[str, str]) -> Outcome:
         name,
         row["unit"],
         range=_range(name, row["low"], row["high"]),
-        tolerance=_maybe(f"the tolerance of {name}", row["tolerance"]),
+        tolerance=_tolerance(name, row["tolerance"]),
         baseline=_maybe(f"the baseline of {name}", row["baseline"]),
     )
+
+
+def _tolerance(name: str, text: str) -> Any:
+    """A number for both directions, or two: "-0.2 to 0.5"; "to 0.5" has no limit below."""
+    what, (low, to, high) = f"the tolerance of {name}", text.partition("to")
+    if not to:
+        return _maybe(what, text)
+    return _maybe(what, low.strip()), _maybe(what, high.strip())
 
 
 def _range(name: str, low: str, high: str) -> Any:
