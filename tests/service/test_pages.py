@@ -1,6 +1,7 @@
 """The pages without a browser: every state of the card, every form, and nothing inline."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from houses import PLAUSIBLE, text_of
@@ -196,6 +197,27 @@ def test_a_correction_needs_a_reason_and_keeps_both_values(running, clinic_page)
     record = text_of(clinic_page.get("/studies/bp/record"))
     assert "“lab sheet 2211”" in record
     assert "Corrected by entry 13" in record
+
+
+def test_questions_that_wait_longer_than_usual_say_so(running, browser, monkeypatch):
+    def ago(days):
+        then = datetime.now(UTC) - timedelta(days=days)
+        monkeypatch.setattr(running.store, "_clock", lambda: then)
+
+    ago(40)
+    study = clinic(running.store)
+    for _ in range(3):
+        ago(30)
+        ticket = study.ask(actor="Ada")
+        ago(29)
+        study.tell(ticket.id, 140.0, measured="systolic pressure")
+    for days in (21, 7, 0):
+        ago(days)
+        study.ask(new=True, actor="Grace")
+    page = text_of(browser.get("/studies/bp?question=10"))
+    assert "asked 7 days ago by Grace. Results usually come in one day." in page
+    assert "3 questions open" in page
+    assert "asked 21 days ago by Grace. A late answer is welcome; or withdraw it." in page
 
 
 def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
