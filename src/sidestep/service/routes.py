@@ -218,7 +218,7 @@ def verify(
     visit: Readers,
     *,
     asks: Flag = False,
-    known: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
+    known: Annotated[str | None, Query(pattern="^[0-9a-f]{16,64}$")] = None,
 ) -> Response:
     """Whether the chain of the record holds; `asks`: whether every question would be put again."""
     card = visit.study.think(lambda study: study.verify(asks=asks, known=known))
