@@ -355,7 +355,7 @@ def test_the_record_is_verified_and_exported(clinic_page):
     wrong = text_of(clinic_page.post("/studies/bp/verify", known="f" * 64))
     assert "The record is not as it was written" in wrong
     export = clinic_page.get("/studies/bp/export")
-    assert export.headers["content-disposition"] == 'attachment; filename="study.ndjson"'
+    assert export.headers["content-disposition"] == 'attachment; filename="study.jsonl"'
     assert len(export.text.splitlines()) == 13
 
 
