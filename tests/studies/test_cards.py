@@ -314,6 +314,16 @@ def test_a_wide_table_is_broken_not_cut():
     assert "c" * 20 in text
 
 
+def test_where_nothing_is_protected_no_card_speaks_of_limits():
+    study = clinic(MemoryStore(), protected=[])
+    for _ in range(6):
+        study.tell(study.ask().id, 140.0)
+    cards = (study.ask(purpose="confirm"), study.best(), study.explain(), study.show())
+    for card in cards:
+        assert "limits" not in str(card)
+        assert "rotect" not in str(card)
+
+
 def test_not_enough_data_is_said_plainly(study):
     few = clinic(MemoryStore())
     play(few, 2)
