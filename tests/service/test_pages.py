@@ -8,6 +8,7 @@ from houses import PLAUSIBLE, text_of
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
+from sidestep.service.pages import svg
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
@@ -218,6 +219,11 @@ def test_questions_that_wait_longer_than_usual_say_so(running, browser, monkeypa
     assert "asked 7 days ago by Grace. Results usually come in one day." in page
     assert "3 questions open" in page
     assert "asked 21 days ago by Grace. A late answer is welcome; or withdraw it." in page
+
+
+@pytest.mark.parametrize(("high", "step"), [(0.03, 0.02), (1.2, 0.8), (16, 10), (150, 100)])
+def test_a_picture_is_marked_at_a_round_number_that_it_shows(high, step):
+    assert svg._round_steps(svg.Ends(-high, high)) == pytest.approx((-step, step))
 
 
 def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):

@@ -13,6 +13,7 @@ from sidestep.errors import (
     AlreadyAnswered,
     ConflictError,
     KeyReused,
+    RecordError,
     StudyClosed,
     StudyExists,
     StudyNotFound,
@@ -416,6 +417,15 @@ def test_a_table_of_candidates_is_kept_with_the_study(tmp_path):
         "chlortalidone": 0,
     }
     assert study.ask().candidate in (0, 1, 2)
+
+
+def test_a_table_of_candidates_that_is_missing_is_not_made_up():
+    store = MemoryStore()
+    table = {"lisinopril": [0, 40], "amlodipine": [0, 10], "chlortalidone": [25, 0]}
+    clinic(store, candidates=table)
+    store._blobs.clear()
+    with pytest.raises(RecordError, match="table of candidates .* is missing"):
+        Study.open("bp", store)
 
 
 def test_in_a_box_values_have_digits_that_can_be_set(storage):
