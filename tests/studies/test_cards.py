@@ -314,6 +314,14 @@ def test_a_wide_table_is_broken_not_cut():
     assert "c" * 20 in text
 
 
+def test_only_what_can_be_corrected_is_said_to_be():
+    study = clinic(MemoryStore())
+    hint = "you can correct it later"
+    assert hint in str(study.tell(study.ask().id, 140.0))
+    assert hint not in str(study.withdraw(study.ask().id, reason="missed visit"))
+    assert hint not in str(study.close())
+
+
 def test_where_nothing_is_protected_no_card_speaks_of_limits():
     study = clinic(MemoryStore(), protected=[])
     for _ in range(6):

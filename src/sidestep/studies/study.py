@@ -102,7 +102,7 @@ class Study(Writing):
             rank=rank,
             resolution=resolution,
             policy=policy,
-            knobs=dict(knobs or {}),
+            knobs={} if knobs is None else knobs,
             seed=seed,
             vocabulary=vocabulary,
             title=title,
