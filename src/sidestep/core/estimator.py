@@ -104,7 +104,7 @@ def absorb(
     absorb_with(np.empty(action.size), evidence, rho, action, index, feedback)
 
 
-@kernel(refcounts=False, small=True)
+@kernel(refcounts=False)
 def absorb_with(
     gain: FloatArray,
     evidence: Evidence,
