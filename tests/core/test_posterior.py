@@ -52,7 +52,7 @@ def test_a_draw_has_the_mean_and_the_covariance_of_the_posterior():
 
 def test_the_belief_from_the_sums_is_the_posterior_of_its_prior():
     evidence, prior = evidence_of(), 0.4
-    posterior = posterior_from_sums(evidence, NOISE, prior)
+    posterior = posterior_from_sums(evidence, NOISE, np.full((2, 3), prior))
     for v in range(2):
         precision = evidence.gram[v] / NOISE[v] ** 2 + np.eye(3) / prior
         expected = np.linalg.solve(precision, evidence.moment[v] / NOISE[v] ** 2)
@@ -63,7 +63,7 @@ def test_the_belief_from_the_sums_is_the_posterior_of_its_prior():
 
 def test_where_the_noise_is_told_the_evidence_is_believed_as_it_is():
     evidence = evidence_of()
-    posterior = posterior_of(Prior(np.full(2, 0.27), NOISE, 1 / 3, 1.0), evidence)
+    posterior = posterior_of(Prior(np.full(2, 0.27), NOISE, 1 / 3, 1.0, 3), evidence)
     assert (posterior.mean == evidence.centre).all()
     assert (posterior.inverse == evidence.inverse).all()
 
@@ -82,7 +82,7 @@ def learned(noise, count, seed, dim=4):
     for v in range(n):
         for action in unit_rows(count, dim, rng):
             absorb(evidence, rho, action, v, theta[v] @ action + noise[v] * rng.standard_normal())
-    return noise_levels(Prior(rho, np.full(n, np.nan), 1 / dim, 1.0), evidence)
+    return noise_levels(Prior(rho, np.full(n, np.nan), 1 / dim, 1.0, dim), evidence)
 
 
 @pytest.mark.full
@@ -107,13 +107,13 @@ def test_noise_that_was_never_seen_is_learned_as_a_millionth_of_the_largest_sign
     rho, evidence = np.full(2, 1e-8), no_evidence(np.full(2, 1e-8), 4)
     for action in unit_rows(40, 4, np.random.default_rng(0)):
         absorb(evidence, rho, action, 0, 0.0)
-    levels = noise_levels(Prior(rho, np.full(2, np.nan), 0.25, 3.0), evidence)
+    levels = noise_levels(Prior(rho, np.full(2, np.nan), 0.25, 3.0, 4), evidence)
     assert levels == pytest.approx([3e-6, 3e-6])
 
 
 def test_a_told_noise_stays_as_told_beside_a_learned_one():
     evidence = evidence_of(count=200, rho=1e-8)
-    prior = Prior(np.full(2, 1e-8), np.array([0.3, np.nan]), 1 / 3, 1.0)
+    prior = Prior(np.full(2, 1e-8), np.array([0.3, np.nan]), 1 / 3, 1.0, 3)
     levels = noise_levels(prior, evidence)
     assert levels[0] == 0.3
     assert levels[1] == pytest.approx(0.6, rel=0.3)  # about 100 residuals: 7% is one deviation

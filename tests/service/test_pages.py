@@ -7,6 +7,7 @@ from houses import PLAUSIBLE, text_of
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
+from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
 INLINE = re.compile(r"<style|<script(?! src=)| style=|\son\w+=|javascript:|http://(?!127|www\.w3)")
@@ -206,17 +207,74 @@ def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
     assert "is taken back" in text_of(taken)
 
 
+def test_a_question_that_was_answered_meanwhile_is_not_withdrawn(running, clinic_page):
+    assert 'name="question"' in clinic_page.get("/studies/bp/entries/12/withdraw").text
+    Study.open("bp", running.store).tell(12, 140.0, measured="systolic pressure", actor="Grace")
+    for path, typed in (
+        ("entries/12/withdraw", {"reason": "missed visit", "question": "1"}),
+        ("questions/12/instead", {"price_cap": "1"}),
+    ):
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert page.status_code == 409
+        assert "answered by Grace meanwhile" in text_of(page)
+    assert running.store.events("bp")[-1].kind == "answered"
+
+
+def test_one_that_costs_less_is_asked_with_the_same_restrictions(running, clinic_page):
+    study = Study.open("bp", running.store)
+    ticket = study.ask(new=True, measure_only="sodium", allowed={"lisinopril": (0, 10)})
+    clinic_page.post(f"/studies/bp/questions/{ticket.id}/instead", price_cap="1", key="k")
+    again = running.store.events("bp")[-1]
+    assert again.body["request"] == {
+        "measure_only": ["sodium"],
+        "price_cap": 1.0,
+        "ranges": {"lisinopril": [0.0, 10.0]},
+    }
+    assert again.body["measure"] == ["sodium"]
+
+
+def test_a_result_without_a_question_shows_its_correction(running, clinic_page):
+    study = Study.open("bp", running.store)
+    entry = study.tell(None, 139.0, measured="sodium", given=study.plan.baseline).entries[0]
+    study.correct(entry, 137.5, reason="misread")
+    assert "Corrected by entry 14" in text_of(clinic_page.get("/studies/bp"))
+    assert 'value="137.5"' in clinic_page.get(f"/studies/bp/entries/{entry}/correct").text
+
+
+def test_what_is_far_off_is_asked_twice_wherever_it_is_typed(running, clinic_page):
+    given = {"given__0": "20", "given__1": "0", "given__2": "0"}
+    one = {"do": "one", "measured": "sodium", "value": "1395", **given}
+    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\n10\t0\t0\t1380\n"
+    outcome, value = measured(running, 2), running.store.events("bp", 2, 1)[0].body["value"]
+    again = {"measured": outcome, "value": f"{100 * value:.2f}", "reason": "misread"}
+    for path, typed in (
+        ("results", one),
+        ("results", {"do": "many", "table": table}),
+        ("entries/3/correct", again),
+    ):
+        before = running.store.head("bp").seq
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert "Nothing has been saved" in text_of(page)
+        assert "lost decimal point" in text_of(page)
+        assert 'name="sure"' in page.text
+        assert running.store.head("bp").seq == before
+        clinic_page.post(f"/studies/bp/{path}", sure="1", **typed)
+        assert running.store.head("bp").seq == before + 1
+
+
 def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(running, clinic_page):
     given = {"given__0": "20", "given__1": "0", "given__2": "0"}
     one = {"do": "one", "measured": "sodium", "value": "139.5", **given}
     page = clinic_page.post("/studies/bp/results", **one)
     assert "A result that nobody asked for" in text_of(page)
-    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n0\t0\t0\t138\t\n10\t0\t0\t\t4.1\n"
+    table = (
+        "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n10\t0\t0\t\t4.1\n0\t0\t0\t138\t"
+    )
     page = clinic_page.post("/studies/bp/results", do="many", table=table)
     assert "2 results from before" in text_of(page)
     wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "11"))
     assert "Nothing was saved" in text_of(wrong)
-    assert "row 1" in text_of(wrong).lower()
+    assert "row 0" in text_of(wrong).lower()
     assert running.store.head("bp").seq == 14
 
 
@@ -344,8 +402,41 @@ def example_fields():
         "p__low": ["0"],
         "p__high": ["10"],
         "p__tolerance": ["1"],
+        "p__harm": ["both"],
         "p__baseline": [""],
     }
+
+
+@pytest.mark.parametrize(
+    ("harm", "kept"), [("both", 1.0), ("rise", (None, 1.0)), ("fall", (-1.0, None))]
+)
+def test_a_tolerance_may_have_one_side_where_only_a_rise_or_a_fall_harms(
+    running, browser, harm, kept
+):
+    fields = {**example_fields(), "aim": "within", "rank": "", "p__harm": [harm]}
+    shown = browser.post("/new", do="preview", **fields).text
+    assert re.findall(r'<option value="(\w+)" selected>', shown.partition("p.harm")[2])[0] == harm
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
+    assert Study.open("tea", running.store).plan.protected[0].tolerance == kept
+
+
+def test_a_first_question_may_be_kept_near_the_baseline(running, browser):
+    browser.post("/new", do="create", **example_fields())
+    assert "Stay near the baseline" in text_of(browser.get("/studies/tea"))
+    browser.post("/studies/tea/ask", step__0="10", step__1="1")
+    (question,) = Study.open("tea", running.store).questions()
+    assert question.body["request"]["largest_step"] == {"heat": 10.0, "time": 1.0}
+    assert abs(question.body["action"]["heat"] - 80) <= 10
+
+
+def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
+    study = clinic(running.store)
+    study.tell(None, 139.0, measured="sodium", given=study.plan.baseline)
+    browser.post("/studies/bp/ask", **{f"step__{place}": "0.01" for place in range(3)})
+    page = text_of(browser.get("/studies/bp?wait=1"))
+    said = "It is the baseline, from which every change is counted: systolic pressure and every"
+    assert f"Nothing. {said}" in page
+    assert "0.00 to 0.00" not in page
 
 
 @pytest.mark.parametrize(
@@ -355,8 +446,9 @@ def example_fields():
         ({"f__low": ["200", "1", ""]}, "heat must have low < high"),
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
+        ({"p__tolerance": ["-1"], "p__harm": ["rise"]}, "tolerance of bitterness must be positive"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
-        ({"candidates": "heat,time\n60\n"}, "rows of one length"),
+        ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
 )
 def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, said):

@@ -126,6 +126,38 @@ def test_a_correction_needs_a_reason_and_keeps_both_values(storage, refusal):
     assert study.tell(ticket.id, 138).repeated  # what was told then, told again
 
 
+def test_a_conflict_is_about_its_own_outcome_and_names_what_counts_now(study):
+    ticket = study.ask(panel=["sodium", "potassium"])
+    study.tell(ticket.id, {"sodium": 138, "potassium": 4.1})
+    study.correct(ticket.id, 140, measured="sodium", reason="misread")
+    study.correct(ticket.id, 4.3, measured="potassium", reason="misread", actor="Lab")
+    assert study.tell(ticket.id, {"sodium": 140, "potassium": 4.1}).repeated
+    with pytest.raises(AlreadyAnswered, match=r"holds 4\.3 mmol/L for potassium, corrected by Lab"):
+        study.tell(ticket.id, {"potassium": 140})
+
+
+def test_the_same_result_of_something_else_that_was_given_is_a_conflict(study):
+    ticket, other = study.ask(), study.plan.baseline
+    study.tell(ticket.id, 138, measured="sodium", given=other, key="k")
+    assert study.tell(ticket.id, 138, measured="sodium").repeated
+    assert study.tell(ticket.id, 138, measured="sodium", given=other).repeated
+    with pytest.raises(
+        AlreadyAnswered, match=r"138 mmol/L at lisinopril 20.*138 .* at lisinopril 40"
+    ):
+        study.tell(ticket.id, 138, measured="sodium", given={**other, "lisinopril": 40})
+    with pytest.raises(KeyReused):
+        study.tell(ticket.id, 138, measured="sodium", given={**other, "lisinopril": 40}, key="k")
+
+
+def test_a_result_that_was_taken_back_is_not_on_record_already(study):
+    ticket = study.ask()
+    study.tell(ticket.id, 138, measured="sodium", key="k")
+    study.withdraw(ticket.id, reason="haemolysed sample")
+    assert study.tell(ticket.id, 138, measured="sodium", key="k").repeated  # the request of then
+    with pytest.raises(AlreadyAnswered, match="holds nothing for sodium, taken back .* correct it"):
+        study.tell(ticket.id, 138, measured="sodium", key="another")
+
+
 def test_after_a_correction_everything_is_as_if_it_had_been_told_right():
     right, wrong = clinic(MemoryStore()), clinic(MemoryStore())
     for study in (right, wrong):
@@ -219,6 +251,11 @@ def test_a_panel_is_answered_one_at_a_time_or_all_at_once(storage):
     assert [event.outcome for event in study.history()[2:]] == [first, second, third]
 
 
+def test_a_panel_may_be_of_one_and_names_an_outcome_once(study):
+    assert study.ask(panel="sodium").measure == "sodium"
+    assert study.ask(new=True, panel=["sodium", "sodium"]).measure == "sodium"
+
+
 def test_a_panel_may_be_named(study):
     ticket = study.ask(panel=["sodium", "potassium"])
     assert set(ticket.measure) == {"sodium", "potassium"}
@@ -278,6 +315,11 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     assert not study.tell(late.id, 138).repeated
     assert study.close().repeated
     assert tickets[0].id == 2
+
+
+def test_nothing_can_be_accepted_before_there_are_results(study, refusal):
+    assert "recommendation" in refusal(study.close, accept=True)
+    assert [event.kind for event in study.history()] == ["created"]
 
 
 def test_a_decision_against_the_recommendation_is_on_record_with_its_reason(study, refusal):
@@ -388,6 +430,24 @@ def test_in_a_box_values_have_digits_that_can_be_set(storage):
     assert study.best().action is not None
 
 
+def test_in_a_box_nothing_is_asked_beyond_what_is_allowed():
+    study = clinic(MemoryStore(), factors=[Factor("x", 0, 100), Factor("y", 0, 1)])
+    assert study.ask(allowed={"x": (12.3456, 12.3456)}).action["x"] == 12.3456
+    for _ in range(6):
+        ticket = study.ask(new=True, allowed={"x": (12.7, 13.8), "y": (0.501, 0.509)})
+        assert ticket.action["x"] == 13
+        assert 0.501 <= ticket.action["y"] <= 0.509
+        last = ticket.action
+        ticket = study.ask(new=True, largest_step={"x": 0.6})
+        assert abs(ticket.action["x"] - last["x"]) <= 0.6
+
+
+def test_words_that_are_allowed_are_words(refusal):
+    study = clinic(MemoryStore(), factors=[Factor("salt", levels=["none", "calcium"])])
+    assert study.ask(allowed={"salt": "calcium"}).action == {"salt": "calcium"}
+    assert "salt must be one of" in refusal(study.ask, new=True, allowed={"salt": 5})
+
+
 def test_words_may_be_factors(storage):
     factors = [Factor("salt", levels=["none", "calcium", "sodium"]), Factor("dose", 0, 2, step=1)]
     study = clinic(storage, factors=factors)
@@ -456,7 +516,12 @@ def test_what_is_no_result_is_refused_and_nothing_is_written(study, refusal, val
         (lambda s: s.ask(measure="sodium"), ["confirm"]),
         (lambda s: s.ask(new=True, panel=9), ["panel", "1..4"]),
         (lambda s: s.ask(new=True, measure_only="iron"), ["iron"]),
+        (lambda s: s.ask(new=True, panel=1.5), ["panel", "1.5"]),
+        (lambda s: s.ask(new=True, panel=["sodium"], measure_only="potassium"), ["measure_only"]),
+        (lambda s: s.ask(new=True, panel=2, measure_only=["sodium", "sodium"]), ["panel", "1..1"]),
         (lambda s: s.ask(new=True, allowed=[999]), ["0..99", "999"]),
+        (lambda s: s.ask(new=True, allowed=[1.7]), ["allowed", "1.7"]),
+        (lambda s: s.ask(new=True, allowed="12"), ["allowed", "12"]),
         (lambda s: s.ask(new=True, allowed={"aspirin": (0, 1)}), ["aspirin"]),
         (lambda s: s.ask(new=True, allowed={"lisinopril": (1, 2)}), ["leave a candidate"]),
         (lambda s: s.ask(new=True, largest_step={"aspirin": 1}), ["aspirin"]),
@@ -527,6 +592,14 @@ def test_best_says_plainly_when_there_is_nothing_to_say(study):
     best = study.best()
     assert best.action is None
     assert "no results yet" in str(best)
+
+
+def test_the_baseline_is_within_a_limit_of_zero():
+    potassium = Outcome("potassium", range=(3, 6), tolerance=(0, None), penalty=3)
+    study = clinic(MemoryStore(), factors=FACTORS[:1], protected=[potassium])
+    study.tell(None, 150, measured="systolic pressure", given={"lisinopril": 20})
+    best = study.best()
+    assert (best.action, best.within, best.chance) == ({"lisinopril": 20.0}, True, 1.0)
 
 
 def test_the_aim_is_not_a_default_that_nobody_chose():

@@ -57,6 +57,13 @@ def test_a_study_with_a_context_asks_tells_and_advises():
     assert study.verify(asks=True).data["holds"]
 
 
+def test_a_result_counts_in_the_context_it_was_told_with():
+    study = clinic(MemoryStore(), factors=[DOSE], context=[AGE], model="0 + dose + dose:age")
+    ticket = study.ask(context={"age": 30})
+    study.tell(ticket.id, 100.0, context={"age": 31})
+    assert study.history()[-1].body["context"] == {"age": 31.0}
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [

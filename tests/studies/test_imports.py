@@ -73,3 +73,21 @@ def test_the_receipt_counts_every_outcome_and_names_columns_that_were_not_used(s
     text = " ".join(str(study.import_results(TABLE)).split())
     assert "3 results (potassium 1, sodium 2)" in text
     assert "not used: date, Impurity." in text
+
+
+def test_a_row_of_what_is_no_import_is_refused_and_the_study_goes_on(study, refusal):
+    ticket = study.ask()
+    study.tell(ticket.id, 140.0, measured="systolic pressure")
+    for verb in (
+        lambda: study.correct(ticket.id, 141.0, reason="x", row=3),
+        lambda: study.withdraw(ticket.id, reason="x", row=3),
+    ):
+        assert "row must be left out for entry 3" in refusal(verb)
+    assert study.n_results == 1
+    assert study.ask().id == 4
+
+
+def test_rows_may_each_name_what_was_measured(study):
+    done = {"lisinopril": 0, "amlodipine": 0, "chlortalidone": 0}
+    study.import_results([{**done, "sodium": 138.0}, {**done, "potassium": 4.1}])
+    assert study.best().counts == {"sodium": 1, "potassium": 1}

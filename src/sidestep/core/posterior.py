@@ -27,6 +27,7 @@ from sidestep.core.geometry import (
 )
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
+from sidestep.core.width import narrow_into
 from sidestep.errors import InputError
 
 BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
@@ -42,10 +43,14 @@ class Prior(NamedTuple):
     noise: FloatArray  # R_v, (L+1,); NaN where it is learned
     variance: float  # M^2 / d, of every coordinate
     largest: float  # M A: noise before anything is known of it
+    dim: int  # d; a level, where it is learned, comes after
+    doubt: float = 0.0  # level at which M is doubted (core/width.py); 0: never
 
 
-def prior_of(problem: Problem, rho: float | None) -> Prior:
+def prior_of(problem: Problem, rho: float | None, doubt: float = 0.0) -> Prior:
     """What a Thompson player believes before the first round; rho None: the honest one.
+
+    doubt: the level at which M is doubted; with a rho of one's own it never is.
 
     A draw with covariance R_v^2 V_v^-1 is an honest posterior only for rho_v = R_v^2 d / M^2. With a
     larger one the pull towards zero dwarfs the spread that is drawn, and over fixed arms the policy
@@ -59,8 +64,8 @@ def prior_of(problem: Problem, rho: float | None) -> Prior:
         check_positive("rho", rho)
         if np.isnan(noise).any():
             raise InputError(f"rho follows from the noise where noise_scale is None, got rho={rho}")
-        honest = per_vector(rho, problem.n_vectors)
-    return Prior(honest, noise, prior, largest)
+        honest, doubt = per_vector(rho, problem.n_vectors), 0.0
+    return Prior(honest, noise, prior, largest, problem.dim, doubt)
 
 
 def relative_costs(problem: Problem) -> FloatArray:
@@ -82,13 +87,18 @@ class Posterior(NamedTuple):
 
 @kernel
 def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """The belief that the evidence leaves; where every R is told it is the evidence's own."""
+    """The belief that the evidence leaves; where R and M are taken as told it is the evidence's own."""
     learned = False
     for v in range(prior.noise.size):
         learned = learned or np.isnan(prior.noise[v])
-    if not learned:
+    if not learned and prior.doubt == 0.0:
         return Posterior(evidence.centre, evidence.inverse, prior.noise)
-    return posterior_from_sums(evidence, noise_levels(prior, evidence), prior.variance)
+    noise, variances = noise_levels(prior, evidence), np.full(evidence.centre.shape, prior.variance)
+    if prior.doubt > 0.0:
+        narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
+    if not learned and np.min(variances) == prior.variance:
+        return Posterior(evidence.centre, evidence.inverse, prior.noise)
+    return posterior_from_sums(evidence, noise, variances)
 
 
 @kernel
@@ -101,8 +111,8 @@ def posteriors_of(
 
 
 @kernel(small=True)
-def posterior_from_sums(evidence: Evidence, noise: FloatArray, variance: float) -> Posterior:
-    """The belief from the sums alone, for one noise and the prior N(0, variance)."""
+def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatArray) -> Posterior:
+    """The belief from the sums alone, for one noise and the prior N(0, variances), (L+1, d)."""
     n, d = evidence.centre.shape
     posterior = Posterior(np.empty((n, d)), np.empty((n, d, d)), noise)
     precision, moment = np.empty((d, d)), np.empty(d)
@@ -111,7 +121,7 @@ def posterior_from_sums(evidence: Evidence, noise: FloatArray, variance: float) 
             moment[j] = evidence.moment[v, j] + evidence.moment_low[v, j]
             for k in range(d):
                 precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
-            precision[j, j] += noise[v] ** 2 / variance
+            precision[j, j] += noise[v] ** 2 / variances[v, j]
         factor = cholesky(precision)
         inverse_into(factor, posterior.inverse[v])
         copy_into(solve_cholesky(factor, moment), posterior.mean[v])

@@ -68,6 +68,7 @@ class Problem:
     penalty: float | Sequence[float] | None = None  # of a unit beyond it; None: see `limits`
     intercept: bool = False  # every outcome has an unknown level, which no aim sees
     feedback_bound: float = field(init=False, repr=False, compare=False)  # what tell accepts
+    _limits: Limits | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         check_integer("dim", self.dim, low=1)
@@ -103,6 +104,7 @@ class Problem:
         pairs = checked_tolerance(self.tolerance, self.n_protected)
         penalty = checked_penalty(self.penalty, pairs, self.norm_bound * self.action_bound)
         object.__setattr__(self, "tolerance", pairs)
+        object.__setattr__(self, "_limits", limits_of(pairs, penalty))
         if self.penalty is not None:
             object.__setattr__(self, "penalty", penalty)
 
@@ -176,11 +178,7 @@ class Problem:
         Unless told, exceeding a tolerance by its own width (of its narrower side) costs M A, as much as
         the target can move.
         """
-        if self.tolerance is None:
-            return None
-        pairs = checked_tolerance(self.tolerance, self.n_protected)
-        scale = self.norm_bound * self.action_bound
-        return limits_of(pairs, checked_penalty(self.penalty, pairs, scale))
+        return self._limits
 
 
 @dataclass(frozen=True, slots=True, eq=False)

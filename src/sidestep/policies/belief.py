@@ -137,7 +137,7 @@ def odds_of(problem: Problem, belief: Belief) -> FloatArray:
 def outcome_effects(belief: Belief, actions: FloatArray) -> OutcomeEffects:
     """Effects of the rows of `actions` (K, d) on every outcome."""
     posterior = belief.posterior
-    forms = np.einsum("kj,vji,ki->vk", actions, posterior.inverse, actions, optimize=True)
+    forms = ((actions @ posterior.inverse) * actions).sum(axis=2)
     spread = posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0))
     return OutcomeEffects(posterior.mean @ actions.T, WIDER * spread)
 
@@ -150,9 +150,14 @@ def quantile(belief: Belief, level: float) -> float:
 def within_odds(belief: Belief, limits: Limits, effects: OutcomeEffects) -> FloatArray:
     """Probability that every protected effect of an action is within its tolerance; (K,).
 
-    The vectors are independent under the posterior, so that the joint probability is a product.
+    The vectors are independent under the posterior, so that the joint probability is a product. An
+    effect that is certain, as that of the baseline, may lie on a limit.
     """
-    estimate, spread = effects.estimate[1:], np.maximum(effects.spread[1:], 1e-300)
-    below = stdtr(belief.freedom, (limits.high[:, None] - estimate) / spread)
-    under = stdtr(belief.freedom, (limits.low[:, None] - estimate) / spread)
-    return np.asarray(np.prod(np.maximum(below - under, 0.0), axis=0))
+    estimate, spread = effects.estimate[1:], effects.spread[1:]
+    low, high = limits.low[:, None], limits.high[:, None]
+    wide = np.maximum(spread, 1e-300)
+    below = stdtr(belief.freedom, (high - estimate) / wide)
+    under = stdtr(belief.freedom, (low - estimate) / wide)
+    certain = (low <= estimate) & (estimate <= high)
+    odds = np.where(spread > 0, np.maximum(below - under, 0.0), certain)
+    return np.asarray(np.prod(odds, axis=0))

@@ -5,7 +5,11 @@ of all mixtures of two pairs, play the one with the least (expected regret)^2 / 
 Van Roy 2014; Kirschner, Lattimore and Krause 2020 for linear partial monitoring). Both come from
 posterior draws (core/information.py). Information is directed: not about all vectors, but about the
 contests of the likely winners, between draws that disagree, and between the leader and its most promising
-rival. The last one keeps the player asking, ever more rarely, where all draws agree and are all wrong.
+rival. The last one keeps the player asking, ever more rarely, where all draws agree and are all wrong. A
+question that earns its price within as many rounds as have been played (as far as they are remembered) is
+asked at once.
+
+M is doubted: the prior is the widest that the evidence does not contradict (core/width.py).
 
 Where the rank is not told, draws take turns: one goes by the directions that are taken for real, the
 next by all that could still reach the resolution. So an open direction is a contest like any other.
@@ -74,7 +78,12 @@ def _views(
 
 @kernel
 def _decide(
-    knobs: InformationKnobs, posterior: Posterior, views: list[Frame], menu: Menu, coin: float
+    knobs: InformationKnobs,
+    posterior: Posterior,
+    views: list[Frame],
+    menu: Menu,
+    rounds: float,
+    coin: float,
 ) -> Choice:
     """The arm and the vector to measure."""
     n, width = posterior.mean.shape
@@ -87,7 +96,7 @@ def _decide(
     for c in range(found.shape[0]):
         first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
         _contest(views[found[c, 2]], first, second, slopes[c])
-    choice = settle(knobs.costs, posterior, stand, slopes, menu, coin)
+    choice = settle(knobs.costs, posterior, stand, slopes, menu, rounds, coin)
     return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
 
 
@@ -114,7 +123,7 @@ def _on_arms(
 ) -> Choice:
     posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
-    return _decide(knobs, posterior, views, menu, draws.uniforms[0])
+    return _decide(knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0])
 
 
 @kernel
@@ -125,7 +134,9 @@ def _on_ball(
     views = _views(knobs, effects, core_set, draws.normals)
     actions = _shortlist(effects, views, body, draws.normals)
     menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
-    choice = _decide(knobs, posterior, views, menu, draws.uniforms[0])
+    choice = _decide(
+        knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0]
+    )
     return ChoiceOnBall(actions[choice.arm], choice.vector, choice.phase, choice.value, np.nan)
 
 
@@ -163,7 +174,8 @@ class InformationDirected(CompiledPolicy):
     problem  what the player is told
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
-    delta    at which the rank is decided, where a resolution is told instead of it
+    delta    at which the rank is decided, where a resolution is told instead of it, and at which M is
+             doubted: the prior is the widest that the evidence does not contradict (core/width.py)
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -185,7 +197,8 @@ class InformationDirected(CompiledPolicy):
     spectrum = sampling.rank_spectrum
 
     def __post_init__(self) -> None:
-        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
+        doubt = self.delta if self.problem.tolerance is None else 0.0
+        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
         knobs: InformationKnobs | InformationWithinKnobs
         knobs = InformationKnobs(*common, self.problem.intercept)
         if self.problem.limits is not None:

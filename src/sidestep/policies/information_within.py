@@ -72,7 +72,8 @@ def _decide(
     for c in range(found.shape[0]):
         first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
         _contest(knobs.limits, effects, first, second, slopes[c])
-    choice = settle(knobs.costs, posterior, stand, slopes, menu, coin)
+    # no question is hurried here: at R = 0.5 that cost a tenth more (docs/panel.md)
+    choice = settle(knobs.costs, posterior, stand, slopes, menu, 0.0, coin)
     return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
 
 

@@ -21,6 +21,7 @@ from sidestep.core.posterior import Posterior, Prior, noise_levels, posterior_of
 from sidestep.core.problem import Problem, Query
 from sidestep.core.sensitivity import gradient
 from sidestep.core.telling import reduction, variance
+from sidestep.core.width import narrow_into
 from sidestep.policies.standpoint import (
     Standpoint,
     best_in_solid,
@@ -66,7 +67,10 @@ def _posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
     if not np.isnan(prior.noise).any():
         return posterior_of(prior, evidence)
     noise = noise_levels(prior, evidence)
-    ridge = (noise**2 / prior.variance)[:, None, None] * np.eye(evidence.centre.shape[1])
+    variances = np.full(evidence.centre.shape, prior.variance)
+    if prior.doubt > 0.0:
+        narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
+    ridge = (noise[:, None] ** 2 / variances)[:, :, None] * np.eye(evidence.centre.shape[1])
     inverse = np.linalg.inv(evidence.gram + evidence.gram_low + ridge)
     moment = evidence.moment + evidence.moment_low
     return Posterior((inverse @ moment[:, :, None])[:, :, 0], inverse, noise)
@@ -93,6 +97,13 @@ def reasons_for(
     limits = problem.limits
     inside = None if limits is None else float(chance_within(limits, here.effects, query.action))
     return Reasons(named, _shares(here, slopes, query.action), price, expected, inside)
+
+
+def expected_feedback(
+    problem: Problem, prior: Prior, known: tuple[Evidence, IntArray, int], query: Query
+) -> Expected:
+    """What the feedback of a query should be; known: as in `reasons_for`."""
+    return _expected(standpoint_for(problem, prior, *known), prior, known[0], query)
 
 
 def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatArray:

@@ -63,14 +63,14 @@ class CommonKnobs(NamedTuple):
 
 
 def common_knobs(
-    problem: Problem, rho: float | None, memory: float | None, delta: float
+    problem: Problem, rho: float | None, memory: float | None, delta: float, doubt: float = 0.0
 ) -> CommonKnobs:
-    """The knobs that they have in common, checked here."""
+    """The knobs that they have in common, checked here; doubt: the level at which M is doubted."""
     check_probability("delta", delta)
     within = problem.tolerance is not None
     if problem.subspace_dim is None and not within:
         resolution_of(problem)
-    prior = prior_of(problem, rho)
+    prior = prior_of(problem, rho, doubt)
     confidence = confidence_for(
         problem,
         rho=1.0,

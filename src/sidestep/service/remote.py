@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -27,7 +26,7 @@ from sidestep.studies.importing import rows_of
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_of
 from sidestep.studies.storage.events import LONGEST_REASON, check_words
-from sidestep.studies.storage.exchange import event_from_json
+from sidestep.studies.storage.exchange import event_from_json, write_lines
 from sidestep.studies.storage.store import Events
 from sidestep.studies.ticket import Receipt, Ticket
 from sidestep.studies.values import checked_number, shown
@@ -70,13 +69,12 @@ class RemoteStudy:
             "context": context,
         }
         request_of(self.plan, **settings)  # what is wrong is said here, in the same words
-        only = [measure_only] if isinstance(measure_only, str) else list(measure_only)
         wanted = {
             "new": new,
             "purpose": purpose,
             "measure": measure,
-            "panel": panel if isinstance(panel, int) else list(panel),
-            "measure_only": only,
+            "panel": panel if isinstance(panel, int) else _names(panel),
+            "measure_only": _names(measure_only),
             "allowed": allowed
             if allowed is None or isinstance(allowed, Mapping)
             else list(allowed),
@@ -208,9 +206,10 @@ class RemoteStudy:
     def export(self, path: Any = None) -> Iterator[str]:
         """The whole record as lines; written to a file where one is named."""
         text = self._wire.send("GET", f"{self._path}/export").body.decode()
+        lines = text.removesuffix("\n").split("\n")  # not splitlines: a reason may hold U+2028
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return iter(text.splitlines())
+            write_lines(path, lines)
+        return iter(lines)
 
     def _get(self, path: str, **query: Any) -> Any:
         told = {name: value for name, value in query.items() if value is not None}
@@ -230,6 +229,10 @@ class RemoteStudy:
 
     def __repr__(self) -> str:
         return f"RemoteStudy({self.name!r}, {self._wire.url!r})"
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _number(ticket: int | Ticket) -> int:

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sidestep.errors import InputError, TicketNotFound
+from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
+from sidestep.studies.cards.words import local_time, plain, set_text, with_unit
 from sidestep.studies.factors import Setting
-from sidestep.studies.storage.events import Event
+from sidestep.studies.plan import Plan
+from sidestep.studies.storage.events import Event, written
 from sidestep.studies.storage.store import Events, Head, Log, Store
 from sidestep.studies.values import shown
 
@@ -64,6 +66,49 @@ def find_answer(log: Log | Kept, place: Place, outcome: str | None) -> Answer:
     )
 
 
+def check_same(
+    plan: Plan, known: Event, holds: Answer, came: tuple[float, Setting], *, again: bool
+) -> None:
+    """The same result again is no news; another is a conflict that names both.
+
+    known   the answer, and `holds` what has become of it
+    came    a value and, where that was said, what was really done
+    again   it is the very request that brought the answer, which may have been taken back since
+    """
+    value, given = came
+    same = value in (known.body["value"], holds.value)
+    same &= not given or given in (known.body["action"], holds.action)
+    if same and (again or holds.value is not None):
+        return
+    unit, latest = plan.outcome(known.outcome).unit, holds.latest
+    text = _result_text(plan, unit, holds.value, holds.action if given else {})
+    verb = "told" if latest.kind == "answered" else "corrected"
+    raise AlreadyAnswered(
+        f"question {known.ticket} holds {text} for {known.outcome}, "
+        f"{verb if holds.value is not None else 'taken back'} by {latest.actor} at "
+        f"{local_time(written(latest.at))}; {_result_text(plan, unit, value, given)} was not "
+        "recorded: correct it with a reason"
+    )
+
+
+def _result_text(plan: Plan, unit: str, value: float | None, given: Setting) -> str:
+    """A value with its unit, and what was done for it where that is at issue."""
+    if value is None:
+        return "nothing"
+    text = with_unit(plain(value), unit)
+    return f"{text} at {set_text(plan.factors, given)}" if given else text
+
+
+def check_open(about: list[Event], ticket: int) -> None:
+    """Refuse a result of a question that was withdrawn."""
+    for event in about:
+        if event.kind == "withdrawn":
+            raise AlreadyAnswered(
+                f"question {ticket} was withdrawn by {event.actor} ({event.reason}); nothing was "
+                "recorded: tell the result without a question, with what was given"
+            )
+
+
 def _row_of(event: Event, row: int | None) -> int:
     """Which result of an import is meant; any other entry has one."""
     count = len(event.body["rows"]) if event.kind == "imported" else 1
@@ -72,8 +117,12 @@ def _row_of(event: Event, row: int | None) -> int:
             f"entry {event.seq} has {count} results: which one must be said (row=N, --row N; rows count "
             "from 0 in the order of `history --json`, a row for every result), got none"
         )
-    if event.kind == "imported" and not 0 <= (row or 0) < count:
-        raise InputError(f"row must lie in 0..{count - 1}, got {row}")
+    if not 0 <= (row or 0) < count:
+        raise InputError(
+            f"row must lie in 0..{count - 1} for entry {event.seq}, got {row}"
+            if event.kind == "imported"
+            else f"row must be left out for entry {event.seq}, which is no import, got {row}"
+        )
     return row or 0
 
 

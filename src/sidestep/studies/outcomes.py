@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sidestep.errors import InputError
@@ -76,7 +77,7 @@ class Outcome:
                     f"{self.high:g}, got {baseline:g}"
                 )
             object.__setattr__(self, "baseline", baseline)
-        if self.digits is not None and self.digits not in range(10):
+        if type(self.digits) not in (int, type(None)) or self.digits not in (None, *range(10)):
             raise InputError(f"digits of {self.name} must lie in 0..9, got {shown(self.digits)}")
 
     def _checked_range(self) -> tuple[float, float]:
@@ -116,7 +117,7 @@ class Outcome:
         """The largest plausible value."""
         return self.range[1]  # type: ignore[index]
 
-    @property
+    @cached_property
     def half(self) -> float:
         """Half the plausible range: the outcome's scale."""
         return float((exact(self.high) - exact(self.low)) / 2)
@@ -126,7 +127,7 @@ class Outcome:
         """-1 for a target that should fall."""
         return -1 if self.goal == "lower" else 1
 
-    @property
+    @cached_property
     def level(self) -> float:
         """Zero of the scale: the baseline, or the middle of the range where it is learned."""
         middle = float((exact(self.high) + exact(self.low)) / 2)

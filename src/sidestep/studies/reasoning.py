@@ -11,31 +11,19 @@ All of it in closed form (policies/reasons.py): the record holds nothing that re
 
 from typing import Any
 
-from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Query
 from sidestep.policies.base import Decision
-from sidestep.policies.reasons import Expected, Reasons, reasons_for
+from sidestep.policies.reasons import Expected, expected_feedback
 from sidestep.studies.factors import Setting
 from sidestep.studies.mind import Mind
 
 Body = dict[str, Any]
 
 
-def reasons_of(mind: Mind, actions: Actions, query: Query) -> Reasons | None:
-    """Why this query, of all actions; None for a policy without a posterior."""
-    prior = getattr(mind.policy.knobs, "prior", None)
-    if prior is None:
-        return None
-    known = (mind.state.evidence, mind.state.core_set, mind.policy.knobs.rank)
-    return reasons_for(mind.policy.problem, prior, known, actions, query)
-
-
-def reasons_body(
-    mind: Mind, found: Decision | Reasons | None, asked: Body, action: FloatArray
-) -> Body:
+def reasons_body(mind: Mind, found: Decision, asked: Body, action: FloatArray) -> Body:
     """The reasons for a question; asked: its candidate, its setting and what it measures."""
-    if found is None or found.shares is None:
+    if found.shares is None:
         return {}
     rival = None if found.rival is None else _named(mind, found.rival)
     played = {"candidate": asked["candidate"], "action": asked["action"]}
@@ -55,9 +43,10 @@ def reasons_body(
 def _expected(mind: Mind, action: FloatArray, name: str) -> list[float]:
     """A result to come: estimate, low, high; on what is known, not on what is still awaited."""
     index = mind.plan.index(name)
-    found = reasons_of(mind, Arms(action[None]), Query(action, index))
-    assert found is not None
-    return _in_units(mind, index, found.expected)
+    knobs = mind.policy.knobs
+    known = (mind.state.evidence, mind.state.core_set, knobs.rank)
+    found = expected_feedback(mind.policy.problem, knobs.prior, known, Query(action, index))
+    return _in_units(mind, index, found)
 
 
 def _in_units(mind: Mind, index: int, expected: Expected) -> list[float]:

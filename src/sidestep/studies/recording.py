@@ -3,14 +3,21 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
-from sidestep.studies.answers import Answer, Place, entry_of, find_answer
-from sidestep.studies.cards.words import listed, local_time, plain, with_unit
+from sidestep.errors import InputError, TicketNotFound
+from sidestep.studies.answers import (
+    Answer,
+    Place,
+    check_open,
+    check_same,
+    entry_of,
+    find_answer,
+)
+from sidestep.studies.cards.words import listed
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.keys import repeat_of, same_reason
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
-from sidestep.studies.storage.events import Event, written
+from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED, Log
 from sidestep.studies.values import checked_number, shown
 
@@ -46,20 +53,31 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
     about = check_asked(log.about(ticket), ticket, log.head.name)
     asked = about[0]
     results = results_of(plan, told, tuple(asked.body["measure"]))
-    action = asked.body["action"] | _changed(plan, asked.body["action"], told.given)
-    repeat_of(log, author.key, ("answered",), lambda event: _says(event, ticket, results))
+    given = _changed(plan, asked.body["action"], told.given)
+    action, context = asked.body["action"] | given, asked.body.get("context")
+    if told.context is not None:
+        context = dict(context_of(plan, told.context))
+    before = repeat_of(
+        log,
+        author.key,
+        ("answered",),
+        lambda event: (
+            _says(event, ticket, results) and given.items() <= event.body["action"].items()
+        ),
+    )
     known = {event.outcome: event for event in about if event.kind == "answered"}
     fresh = {name: value for name, value in results.items() if name not in known}
     for name in results.keys() - fresh.keys():
-        _check_same(plan, known[name], about, results[name])
+        holds = find_answer(log, (known[name].seq, None), None)
+        check_same(plan, known[name], holds, (results[name], given), again=before is not None)
     if fresh:
-        _check_open(about, ticket)
+        check_open(about, ticket)
     events = [
         log.append(
             "answered",
             ticket=ticket,
             outcome=name,
-            body=_answer(name, value, action, asked.body.get("context"), given=bool(told.given)),
+            body=_answer(name, value, action, context, given=bool(told.given)),
             actor=author.actor,
             reason=told.reason,
             key=author.key if place == 0 else None,
@@ -264,25 +282,3 @@ def _answer(
     if context:
         body["context"] = context
     return {**body, "given": True} if given else body
-
-
-def _check_same(plan: Plan, known: Event, about: list[Event], value: float) -> None:
-    """The same result again is no news; another is a conflict that names both."""
-    later = [event.body["is"] for event in about if event.kind == "corrected"]
-    if value in (known.body["value"], *later[-1:]):
-        return
-    outcome = plan.outcome(known.outcome)
-    holds, came = (with_unit(plain(each), outcome.unit) for each in (known.body["value"], value))
-    raise AlreadyAnswered(
-        f"question {known.ticket} holds {holds} for {known.outcome}, told by {known.actor} at "
-        f"{local_time(written(known.at))}; {came} was not recorded: correct it with a reason"
-    )
-
-
-def _check_open(about: list[Event], ticket: int) -> None:
-    for event in about:
-        if event.kind == "withdrawn":
-            raise AlreadyAnswered(
-                f"question {ticket} was withdrawn by {event.actor} ({event.reason}); nothing was "
-                "recorded: tell the result without a question, with what was given"
-            )

@@ -1,16 +1,16 @@
 """What one ask may be restricted to: candidates, ranges, outcomes, the size of a step, the price."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 from sidestep.errors import InputError
-from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.factors import ANY, Factor, Range, Setting, Value
 from sidestep.studies.plan import Plan
 from sidestep.studies.values import checked_number, checked_positive, checked_word, shown
 
 LEARN, CONFIRM = "learn", "confirm"
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,9 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         """What was asked for beyond a plain question."""
-        plain = Request()
         fields = ("measure", "panel", "measure_only", "candidates", "price_cap")
         told = {name: getattr(self, name) for name in fields}
-        changed = {name: value for name, value in told.items() if value != getattr(plain, name)}
+        changed = {name: value for name, value in told.items() if value != getattr(PLAIN, name)}
         for name in ("ranges", "words", "largest_step", "context"):
             if getattr(self, name):
                 changed[name] = dict(getattr(self, name))
@@ -41,7 +40,7 @@ class Request:
 
     def bounds(self, factor: Factor, last: Setting) -> Range:
         """Where a factor that is a number may be set in this round."""
-        low, high = dict(self.ranges).get(factor.name, (-float("inf"), float("inf")))
+        low, high = dict(self.ranges).get(factor.name, ANY)
         step = dict(self.largest_step).get(factor.name)
         if step is not None:
             slack = 1e-9 * step  # so that a step of exactly that size is one
@@ -68,6 +67,9 @@ class Request:
         return bool(self.candidates is not None or self.ranges or self.words or self.largest_step)
 
 
+PLAIN = Request()
+
+
 def request_of(
     plan: Plan,
     *,
@@ -88,15 +90,16 @@ def request_of(
             raise InputError(
                 f'measure is for purpose="confirm", got {measure!r} (measure_only restricts an ask)'
             )
-    only = (measure_only,) if isinstance(measure_only, str) else tuple(measure_only)
-    if not isinstance(panel, int):
-        only, panel = tuple(panel), len(tuple(panel))
-    for name in only:
-        plan.index(name)
+    only = _outcomes(plan, measure_only)
+    if isinstance(panel, Iterable):
+        named = _outcomes(plan, panel)
+        if left_out := [name for name in named if only and name not in only]:
+            raise InputError(f"panel must be of measure_only, got {left_out[0]!r}")
+        only, panel = named, len(named)
     if measure is not None and only and measure not in only:
         raise InputError(f"measure must be one of measure_only, got {measure!r}")
     limit = len(only) or len(plan.outcomes)
-    if isinstance(panel, bool) or not 1 <= panel <= limit:
+    if not isinstance(panel, int) or isinstance(panel, bool) or not 1 <= panel <= limit:
         raise InputError(f"panel must lie in 1..{limit}, got {panel!r}")
     numbers, ranges, words = _allowed(plan, allowed)
     return Request(
@@ -127,6 +130,14 @@ def request_from_json(kept: Mapping[str, Any]) -> Request:
     return Request(**fields)
 
 
+def arguments_of(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What `ask` was called with, from what `to_json` wrote of it: to ask alike again."""
+    same = ("purpose", "measure", "panel", "measure_only", "largest_step", "price_cap", "context")
+    told = {name: kept[name] for name in same if name in kept}
+    allowed = kept.get("candidates") or {**kept.get("ranges", {}), **kept.get("words", {})}
+    return told | ({"allowed": allowed} if allowed else {})
+
+
 def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, Value], ...]:
     """A value for every context factor, where the plan has a model that needs them."""
     wanted = {factor.name: factor for factor in plan.context}
@@ -138,6 +149,14 @@ def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, 
         if name not in (given or {}):
             raise InputError(f"context must have a value for {name!r}, got {shown(given)}")
     return tuple((name, factor.checked((given or {})[name])) for name, factor in wanted.items())
+
+
+def _outcomes(plan: Plan, names: str | Sequence[str]) -> tuple[str, ...]:
+    """Outcomes of the study, each once."""
+    given = (names,) if isinstance(names, str) else tuple(names)
+    for name in given:
+        plan.index(name)
+    return tuple(dict.fromkeys(given))
 
 
 def _allowed(plan: Plan, allowed: Any) -> tuple[Any, Any, Any]:
@@ -152,7 +171,8 @@ def _allowed(plan: Plan, allowed: Any) -> tuple[Any, Any, Any]:
         if name not in factors:
             raise InputError(f"allowed must name factors of {', '.join(factors)}, got {name!r}")
         if factors[name].is_category:
-            chosen = (value,) if isinstance(value, str) else tuple(value)
+            several = hasattr(value, "__iter__") and not isinstance(value, str)
+            chosen = tuple(value) if several else (value,)
             words.append((name, tuple(str(factors[name].checked(word)) for word in chosen)))
         else:
             ranges.append((name, _range(name, value)))
@@ -164,8 +184,8 @@ def _numbers(plan: Plan, allowed: Any) -> tuple[int, ...]:
     if plan.candidates.is_box:
         raise InputError("allowed must be ranges of factors in a box, got candidates")
     try:
-        numbers = tuple(int(number) for number in allowed)
-    except (TypeError, ValueError) as error:
+        numbers = tuple(index(number) for number in allowed)
+    except TypeError as error:
         raise InputError(
             f"allowed must be numbers of candidates or ranges of factors, got {shown(allowed)}"
         ) from error

@@ -12,6 +12,7 @@ from sidestep.service.bodies import check_media
 from sidestep.service.pages.shell import BROWSER, is_forms_secret
 from sidestep.service.problems import FORBIDDEN, MALFORMED, HttpProblem
 from sidestep.studies.factors import Factor
+from sidestep.studies.frames import Columns, csv_columns
 from sidestep.studies.values import read_number
 
 MOST = 3000  # fields
@@ -40,6 +41,10 @@ class Form(dict[str, list[str]]):
         """Every value of a field that may come several times."""
         return [value.strip() for value in self.get(name, [])]
 
+    def table(self, name: str) -> Columns | None:
+        """A table that was pasted; None where nothing was. A cell at its end may be empty."""
+        return csv_columns(self[name][0], "the table") if self.text(name) else None
+
     def reason(self) -> str:
         """Why; it must be said."""
         why = self.text("reason")
@@ -53,6 +58,14 @@ class Form(dict[str, list[str]]):
         if not any(typed.values()):
             return None
         return {factor.name: factor.read(typed[factor.name]) for factor in factors}
+
+    def steps(self, prefix: str, factors: tuple[Factor, ...]) -> dict[str, float] | None:
+        """The most that factors may change, for those where it was typed; None where for none."""
+        typed = {
+            factor.name: self.maybe_number(f"{prefix}{n}", f"the largest step of {factor.name}")
+            for n, factor in enumerate(factors)
+        }
+        return {name: step for name, step in typed.items() if step is not None} or None
 
 
 async def posted(request: Request) -> Form:

@@ -1,7 +1,5 @@
 """The form that sets up a study: rows of factors and outcomes, read into what `Study.create` takes."""
 
-import csv
-import io
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
@@ -12,10 +10,10 @@ from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
-from sidestep.studies.values import read_number
+from sidestep.studies.values import checked_positive, read_number
 
 FACTOR = ("name", "unit", "low", "high", "step", "levels", "baseline")
-OUTCOME = ("name", "unit", "low", "high", "tolerance", "baseline")
+OUTCOME = ("name", "unit", "low", "high", "tolerance", "harm", "baseline")
 FEWEST, MORE, MOST = 3, 2, 40  # rows of a form
 
 
@@ -58,7 +56,7 @@ def read_setup(form: Form) -> dict[str, Any]:
         "factors": [_factor(row) for row in found.factors if row["name"]],
         "target": _target(form),
         "protected": [_protected(row) for row in found.outcomes if row["name"]],
-        "candidates": pasted(form.text("candidates"), "candidates"),
+        "candidates": form.table("candidates"),
         "seed": int(form.maybe_number("seed", "the seed") or 0),
     }
     if form.text("aim") == "clean":
@@ -127,9 +125,19 @@ def _protected(row: dict[str, str]) -> Outcome:
         name,
         row["unit"],
         range=_range(name, row["low"], row["high"]),
-        tolerance=_maybe(f"the tolerance of {name}", row["tolerance"]),
+        tolerance=_tolerance(name, row["tolerance"], row["harm"]),
         baseline=_maybe(f"the baseline of {name}", row["baseline"]),
     )
+
+
+def _tolerance(name: str, text: str, harm: str) -> Any:
+    """The change that does no harm: either way, or with no limit on the side that never does."""
+    what = f"the tolerance of {name}"
+    size = _maybe(what, text)
+    if size is None or harm not in ("rise", "fall"):
+        return size
+    checked_positive(what, size)
+    return (None, size) if harm == "rise" else (-size, None)
 
 
 def _range(name: str, low: str, high: str) -> Any:
@@ -141,17 +149,6 @@ def _range(name: str, low: str, high: str) -> Any:
 
 def _maybe(what: str, text: str) -> float | None:
     return read_number(what, text) if text else None
-
-
-def pasted(text: str, what: str) -> dict[str, list[str]] | None:
-    """A table that was pasted: a heading, then a row each, by comma, semicolon or tab."""
-    if not text:
-        return None
-    mark = next((each for each in ("\t", ";", ",") if each in text.splitlines()[0]), ",")
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=mark) if row]
-    if any(len(row) != len(rows[0]) for row in rows):
-        raise InputError(f"{what} must have rows of one length, got others")
-    return {name.strip(): [row[n].strip() for row in rows[1:]] for n, name in enumerate(rows[0])}
 
 
 EXAMPLE: dict[str, tuple[str, ...]] = {
@@ -177,5 +174,6 @@ EXAMPLE: dict[str, tuple[str, ...]] = {
     "p.low": ("3", "125", "40"),
     "p.high": ("6", "150", "120"),
     "p.tolerance": ("0.3", "2.5", "6"),
+    "p.harm": ("both", "fall", "both"),
     "p.baseline": ("4.2", "", ""),
 }

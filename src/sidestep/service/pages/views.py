@@ -8,6 +8,7 @@ from sidestep.service.pages import svg
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import (
+    baseline_text,
     expect_text,
     fence_text,
     is_best,
@@ -90,7 +91,7 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
         "id": question.id,
         "round": f"{words.round} {body['round']}",
         "measure": listed(list(question.panel)),
-        "waiting": list(question.waiting),
+        "awaited": listed(list(question.waiting)),
         "only": len(question.panel) == 1,
         "learning": body.get("phase") == "explore",
         "confirming": body.get("purpose") == "confirm",
@@ -100,8 +101,9 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
         "shares": share_rows(body),
         "price": noted_price(plan, body),
         "risk": risk_text(plan),
+        "baseline": baseline_text(plan) if body["action"] == plan.baseline else "",
         "effects": effect_rows(plan, _effects(plan, body["effects"])),
-        "fence": fence_text(plan),
+        "fence": fence_text(plan, body),
         "asked": f"asked {age_text(question.at)} by {question.actor}",
         "at": question.at,
         "by": question.actor,

@@ -22,7 +22,7 @@ class Gauge(NamedTuple):
     def reach(self) -> float:
         """The largest change that is drawn, to either side."""
         limits = [abs(limit) for limit in (self.limit_low, self.limit_high) if limit]
-        return REACH * max(limits or [abs(self.low), abs(self.high)])
+        return REACH * max(limits or [abs(self.low), abs(self.high)]) or 1.0
 
     def share(self, value: float) -> float:
         """Where a change stands between the two ends, in 0..1; what is beyond stands at an end."""
