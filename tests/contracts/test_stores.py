@@ -100,6 +100,8 @@ def test_creating_again_with_the_same_key_is_the_same_event(store):
     assert store.create("pilot", {"a": 1}, actor="ada", body={}, key="k1") == first
     with pytest.raises(StudyExists):
         store.create("pilot", {"a": 1}, actor="ada", body={}, key="k2")
+    with pytest.raises(KeyReused):
+        store.create("pilot", {"a": 2}, actor="ada", body={}, key="k1")
     assert len(store.events("pilot")) == 1
 
 

@@ -207,17 +207,74 @@ def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
     assert "is taken back" in text_of(taken)
 
 
+def test_a_question_that_was_answered_meanwhile_is_not_withdrawn(running, clinic_page):
+    assert 'name="question"' in clinic_page.get("/studies/bp/entries/12/withdraw").text
+    Study.open("bp", running.store).tell(12, 140.0, measured="systolic pressure", actor="Grace")
+    for path, typed in (
+        ("entries/12/withdraw", {"reason": "missed visit", "question": "1"}),
+        ("questions/12/instead", {"price_cap": "1"}),
+    ):
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert page.status_code == 409
+        assert "answered by Grace meanwhile" in text_of(page)
+    assert running.store.events("bp")[-1].kind == "answered"
+
+
+def test_one_that_costs_less_is_asked_with_the_same_restrictions(running, clinic_page):
+    study = Study.open("bp", running.store)
+    ticket = study.ask(new=True, measure_only="sodium", allowed={"lisinopril": (0, 10)})
+    clinic_page.post(f"/studies/bp/questions/{ticket.id}/instead", price_cap="1", key="k")
+    again = running.store.events("bp")[-1]
+    assert again.body["request"] == {
+        "measure_only": ["sodium"],
+        "price_cap": 1.0,
+        "ranges": {"lisinopril": [0.0, 10.0]},
+    }
+    assert again.body["measure"] == ["sodium"]
+
+
+def test_a_result_without_a_question_shows_its_correction(running, clinic_page):
+    study = Study.open("bp", running.store)
+    entry = study.tell(None, 139.0, measured="sodium", given=study.plan.baseline).entries[0]
+    study.correct(entry, 137.5, reason="misread")
+    assert "Corrected by entry 14" in text_of(clinic_page.get("/studies/bp"))
+    assert 'value="137.5"' in clinic_page.get(f"/studies/bp/entries/{entry}/correct").text
+
+
+def test_what_is_far_off_is_asked_twice_wherever_it_is_typed(running, clinic_page):
+    given = {"given__0": "20", "given__1": "0", "given__2": "0"}
+    one = {"do": "one", "measured": "sodium", "value": "1395", **given}
+    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\n10\t0\t0\t1380\n"
+    outcome, value = measured(running, 2), running.store.events("bp", 2, 1)[0].body["value"]
+    again = {"measured": outcome, "value": f"{100 * value:.2f}", "reason": "misread"}
+    for path, typed in (
+        ("results", one),
+        ("results", {"do": "many", "table": table}),
+        ("entries/3/correct", again),
+    ):
+        before = running.store.head("bp").seq
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert "Nothing has been saved" in text_of(page)
+        assert "lost decimal point" in text_of(page)
+        assert 'name="sure"' in page.text
+        assert running.store.head("bp").seq == before
+        clinic_page.post(f"/studies/bp/{path}", sure="1", **typed)
+        assert running.store.head("bp").seq == before + 1
+
+
 def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(running, clinic_page):
     given = {"given__0": "20", "given__1": "0", "given__2": "0"}
     one = {"do": "one", "measured": "sodium", "value": "139.5", **given}
     page = clinic_page.post("/studies/bp/results", **one)
     assert "A result that nobody asked for" in text_of(page)
-    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n0\t0\t0\t138\t\n10\t0\t0\t\t4.1\n"
+    table = (
+        "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n10\t0\t0\t\t4.1\n0\t0\t0\t138\t"
+    )
     page = clinic_page.post("/studies/bp/results", do="many", table=table)
     assert "2 results from before" in text_of(page)
     wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "11"))
     assert "Nothing was saved" in text_of(wrong)
-    assert "row 1" in text_of(wrong).lower()
+    assert "row 0" in text_of(wrong).lower()
     assert running.store.head("bp").seq == 14
 
 
@@ -391,7 +448,7 @@ def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
         ({"name": "a/b"}, "a study's name must"),
         ({"p__tolerance": ["-1"], "p__harm": ["rise"]}, "tolerance of bitterness must be positive"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
-        ({"candidates": "heat,time\n60\n"}, "rows of one length"),
+        ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
 )
 def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, said):

@@ -85,3 +85,9 @@ def test_a_row_of_what_is_no_import_is_refused_and_the_study_goes_on(study, refu
         assert "row must be left out for entry 3" in refusal(verb)
     assert study.n_results == 1
     assert study.ask().id == 4
+
+
+def test_rows_may_each_name_what_was_measured(study):
+    done = {"lisinopril": 0, "amlodipine": 0, "chlortalidone": 0}
+    study.import_results([{**done, "sodium": 138.0}, {**done, "potassium": 4.1}])
+    assert study.best().counts == {"sodium": 1, "potassium": 1}

@@ -5,8 +5,9 @@ import sqlite3
 import pytest
 import sqlalchemy as sa
 
+from clinic import clinic
 from sidestep.errors import InputError, RecordError
-from sidestep.studies.storage.events import Entry
+from sidestep.studies.storage.events import ERASED, Entry
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.record import erase, verify
 from sidestep.studies.storage.sql import SqlStore
@@ -198,6 +199,16 @@ def test_what_was_erased_is_not_in_the_file_any_more(tmp_path):
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()
     assert b"Oxenstierna" not in (tmp_path / "secret.db").read_bytes()
+
+
+def test_a_study_that_is_open_forgets_who_asked_too():
+    store = MemoryStore()
+    study = clinic(store)
+    ticket = study.ask(actor="Ada")
+    assert "Ada" in str(study.show())
+    erase(store, "bp", [ticket.id], actor="admin")
+    assert [question.actor for question in study.questions()] == [ERASED]
+    assert "Ada" not in str(study.show())
 
 
 @pytest.mark.parametrize("seqs", [[], [0], [8]], ids=str)

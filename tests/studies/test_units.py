@@ -224,9 +224,10 @@ def test_candidates_may_be_anyones_table():
 
 def test_candidates_may_be_a_csv_file(tmp_path):
     path = tmp_path / "regimens.csv"
-    path.write_text("a,salt\n0,none\n0.5,calcium\n")
     factors = [Factor("a", 0, 1), Factor("salt", levels=["none", "calcium"])]
-    assert candidates_of(factors, path).rows == ((0.0, "none"), (0.5, "calcium"))
+    for text in ("a,salt\n0,none\n0.5,calcium\n", "a; salt\n0; none\n0.5; calcium\n;\n"):
+        path.write_text(text)
+        assert candidates_of(factors, path).rows == ((0.0, "none"), (0.5, "calcium"))
 
 
 def test_the_grid_is_every_combination():

@@ -65,7 +65,7 @@ def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
     if not np.isnan(confidence.noise).any():
         return confidence
     M, A, d = confidence.norm_bound, confidence.action_bound, evidence.centre.shape[1]
-    prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A)
+    prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A, d)
     return confidence._replace(noise=noise_levels(prior, evidence))
 
 

@@ -138,6 +138,8 @@ class Writing(Reading):
         decision = None
         if accept:
             best = self.best()
+            if best.action is None:
+                raise InputError("accept must have a recommendation to accept, got no results yet")
             decision = {"overruled": False, "action": best.action, "candidate": best.candidate}
         if overrule is not None:
             setting = setting_of(self.plan.factors, overrule, "overrule")

@@ -1,7 +1,5 @@
 """The form that sets up a study: rows of factors and outcomes, read into what `Study.create` takes."""
 
-import csv
-import io
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
@@ -58,7 +56,7 @@ def read_setup(form: Form) -> dict[str, Any]:
         "factors": [_factor(row) for row in found.factors if row["name"]],
         "target": _target(form),
         "protected": [_protected(row) for row in found.outcomes if row["name"]],
-        "candidates": pasted(form.text("candidates"), "candidates"),
+        "candidates": form.table("candidates"),
         "seed": int(form.maybe_number("seed", "the seed") or 0),
     }
     if form.text("aim") == "clean":
@@ -151,17 +149,6 @@ def _range(name: str, low: str, high: str) -> Any:
 
 def _maybe(what: str, text: str) -> float | None:
     return read_number(what, text) if text else None
-
-
-def pasted(text: str, what: str) -> dict[str, list[str]] | None:
-    """A table that was pasted: a heading, then a row each, by comma, semicolon or tab."""
-    if not text:
-        return None
-    mark = next((each for each in ("\t", ";", ",") if each in text.splitlines()[0]), ",")
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=mark) if row]
-    if any(len(row) != len(rows[0]) for row in rows):
-        raise InputError(f"{what} must have rows of one length, got others")
-    return {name.strip(): [row[n].strip() for row in rows[1:]] for n, name in enumerate(rows[0])}
 
 
 EXAMPLE: dict[str, tuple[str, ...]] = {

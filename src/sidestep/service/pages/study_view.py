@@ -1,7 +1,6 @@
 """A study's page, part by part: the question first, from the record alone; then what takes arithmetic."""
 
 from collections.abc import Mapping
-from statistics import median
 from typing import Any, NamedTuple
 
 from sidestep.service.auth import Visit
@@ -201,17 +200,6 @@ def candidates_part(
 def latest(study: OpenStudy, end: int) -> list[Event]:
     """The last few entries, the newest first."""
     return study.verbs.history(max(0, end - LATEST))[::-1]
-
-
-def usual_wait(events: list[Event]) -> float | None:
-    """How many days answers take, usually; None where there were too few."""
-    asked = {event.seq: event.at for event in events if event.kind == "asked"}
-    waits = [
-        (event.at - asked[event.ticket]).total_seconds() / 86400
-        for event in events
-        if event.kind == "answered" and event.ticket in asked
-    ]
-    return median(waits) if len(waits) >= 3 else None
 
 
 def about_policy(plan: Plan) -> str:

@@ -91,7 +91,7 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
         "id": question.id,
         "round": f"{words.round} {body['round']}",
         "measure": listed(list(question.panel)),
-        "waiting": list(question.waiting),
+        "awaited": listed(list(question.waiting)),
         "only": len(question.panel) == 1,
         "learning": body.get("phase") == "explore",
         "confirming": body.get("purpose") == "confirm",

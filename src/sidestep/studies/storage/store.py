@@ -120,7 +120,8 @@ class Store(Protocol):
     ) -> Event:
         """Event 1, `created`; its body also gets the name and the config, so that the chain covers them.
 
-        StudyExists, unless the study was created with this very key: then the event of that time.
+        StudyExists, unless the study was created with this very key: then the event of that time, or
+        KeyReused where it says something else.
         """
         ...
 
