@@ -166,7 +166,7 @@ def test_every_knob_stands_in_the_notation(name):
 def test_every_field_stands_in_the_notation(fields):
     text = page("docs/notation.md")
     for field in fields:
-        assert f"`{field}`" in text, field
+        assert field.startswith("_") or f"`{field}`" in text, field
 
 
 def test_every_name_of_the_notation_stands_in_its_file():

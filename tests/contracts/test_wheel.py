@@ -68,7 +68,8 @@ def bare(wheel, tmp_path_factory) -> Path:
     where = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=home)
     borrowed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     Path(where.strip(), "borrowed.pth").write_text("\n".join(sorted(borrowed)) + "\n")
-    install = ("--python", python, "install", "--no-deps", "--no-index", "--quiet", wheel)
+    install = ("--python", python, "install", "--no-deps", "--no-index", "--quiet")
+    install += ("--ignore-installed", wheel)  # borrowed packages may hold a sidestep too
     run(sys.executable, "-m", "pip", *install, cwd=home)
     return python
 

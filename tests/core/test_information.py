@@ -17,7 +17,8 @@ from sidestep.core.information import (
     picked,
     standing,
 )
-from sidestep.core.posterior import Posterior, variance
+from sidestep.core.posterior import Posterior
+from sidestep.core.telling import variance
 
 
 def test_expected_gain_is_the_mean_of_a_positive_part(oracle):

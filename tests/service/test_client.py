@@ -38,7 +38,7 @@ def test_a_card_prints_the_same_words_here_and_there(running):
         there = client.open("bp")
         ticket = there.ask()
         assert str(ticket) == str(here.ask())
-        assert str(there.tell(ticket.id, 140.0)).startswith("Saved")
+        assert str(there.tell(ticket.id, 140.0, reason="a\u2028b")).startswith("Saved")
         assert str(there.best()) == str(here.best())
         assert str(there.explain(top=3)) == str(here.explain(top=3))
         assert there.explain().rows == here.explain().rows

@@ -44,6 +44,19 @@ def test_a_study_is_set_up_asked_and_told(web):
     assert again["repeated"]
 
 
+def test_a_study_may_have_a_name_in_any_script(web):
+    sketch = {
+        "factors": [FACTORS[0].to_config()],
+        "target": TARGET.to_config(),
+        "name": "血圧 ?#% pilot",
+    }
+    made = web.post("/v1/studies", json=sketch)
+    assert made.status_code == 201
+    assert web.get(made.headers["location"]).json()["study"] == sketch["name"]
+    effects = web.get(f"{made.headers['location']}/explain").json()["rows"][0]["effects"]
+    assert "-0.0" not in str(effects)
+
+
 def test_a_card_is_words_too(web, study):
     asked = web.post(f"{study}/tickets", json={}, headers={"Accept": "text/plain"})
     assert asked.headers["content-type"] == "text/plain; charset=utf-8"
@@ -165,13 +178,28 @@ def test_an_export_is_an_import_bit_for_bit(web, study, running, tmp_path):
     assert web.get("/v1/studies/whole/verify").json()["holds"]
 
 
+def test_a_study_from_elsewhere_comes_with_every_word(web, running):
+    elsewhere = MemoryStore()
+    there = clinic(elsewhere, "far")
+    there.tell(there.ask().id, 140.0, reason="one line\u2028and \x85 another")
+    lines = list(there.export())
+    headers = {"Content-Type": "application/x-ndjson"}
+    content = "".join(f"{line}\n" for line in lines).encode()
+    assert web.post("/v1/import", content=content, headers=headers).status_code == 201
+    assert list(export_study(running.store, "far")) == lines
+
+
 def test_results_come_as_csv_too(web, study):
     table = "lisinopril,amlodipine,chlortalidone,sodium\n0,0,0,138.5\n10,2.5,0,139\n"
     response = web.post(f"{study}/import", content=table, headers={"Content-Type": "text/csv"})
     assert response.status_code == 200, response.text
     assert web.get(study).json()["counts"] == {"sodium": 2}
-    wrong = web.post(f"{study}/import", content="a,b\n1\n", headers={"Content-Type": "text/csv"})
-    assert wrong.status_code == 422
+    long = "x" * 200_000
+    twice = "lisinopril,amlodipine,chlortalidone,sodium,sodium\n0,0,0,138.5,140\n"
+    for wrong in ("a,b\n1\n", f"a,b\n1,{long}\n", twice):
+        refused = web.post(f"{study}/import", content=wrong, headers={"Content-Type": "text/csv"})
+        assert refused.status_code == 422
+    assert web.get(study).json()["counts"] == {"sodium": 2}
 
 
 def test_a_listener_hears_every_entry_as_it_is_written(web, study, running):
@@ -203,6 +231,9 @@ def test_a_listener_goes_on_where_it_was_cut_off(web, study):
     with web.stream("GET", f"{study}/events", headers={"Last-Event-ID": "2"}) as stream:
         lines = iter(stream.iter_lines())
         assert next(line for line in lines if line.startswith("id:")) == "id: 3"
+    far = {"headers": {"Last-Event-ID": "9" * 20}, "timeout": 0.7}
+    with web.stream("GET", f"{study}/events", **far) as stream, pytest.raises(httpx.ReadTimeout):
+        list(stream.iter_lines())  # nothing is there yet, and it listens on
 
 
 def test_listeners_are_counted_and_too_many_are_refused(tmp_path):

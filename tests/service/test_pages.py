@@ -1,12 +1,14 @@
 """The pages without a browser: every state of the card, every form, and nothing inline."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from houses import PLAUSIBLE, text_of
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
+from sidestep.service.pages import svg
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
@@ -198,6 +200,32 @@ def test_a_correction_needs_a_reason_and_keeps_both_values(running, clinic_page)
     assert "Corrected by entry 13" in record
 
 
+def test_questions_that_wait_longer_than_usual_say_so(running, browser, monkeypatch):
+    def ago(days):
+        then = datetime.now(UTC) - timedelta(days=days)
+        monkeypatch.setattr(running.store, "_clock", lambda: then)
+
+    ago(40)
+    study = clinic(running.store)
+    for _ in range(3):
+        ago(30)
+        ticket = study.ask(actor="Ada")
+        ago(29)
+        study.tell(ticket.id, 140.0, measured="systolic pressure")
+    for days in (21, 7, 0):
+        ago(days)
+        study.ask(new=True, actor="Grace")
+    page = text_of(browser.get("/studies/bp?question=10"))
+    assert "asked 7 days ago by Grace. Results usually come in one day." in page
+    assert "3 questions open" in page
+    assert "asked 21 days ago by Grace. A late answer is welcome; or withdraw it." in page
+
+
+@pytest.mark.parametrize(("high", "step"), [(0.03, 0.02), (1.2, 0.8), (16, 10), (150, 100)])
+def test_a_picture_is_marked_at_a_round_number_that_it_shows(high, step):
+    assert svg._round_steps(svg.Ends(-high, high)) == pytest.approx((-step, step))
+
+
 def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
     assert "Withdraw this question" in text_of(clinic_page.get("/studies/bp/entries/12/withdraw"))
     page = clinic_page.post("/studies/bp/entries/12/withdraw", reason="missed visit")
@@ -207,17 +235,74 @@ def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
     assert "is taken back" in text_of(taken)
 
 
+def test_a_question_that_was_answered_meanwhile_is_not_withdrawn(running, clinic_page):
+    assert 'name="question"' in clinic_page.get("/studies/bp/entries/12/withdraw").text
+    Study.open("bp", running.store).tell(12, 140.0, measured="systolic pressure", actor="Grace")
+    for path, typed in (
+        ("entries/12/withdraw", {"reason": "missed visit", "question": "1"}),
+        ("questions/12/instead", {"price_cap": "1"}),
+    ):
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert page.status_code == 409
+        assert "answered by Grace meanwhile" in text_of(page)
+    assert running.store.events("bp")[-1].kind == "answered"
+
+
+def test_one_that_costs_less_is_asked_with_the_same_restrictions(running, clinic_page):
+    study = Study.open("bp", running.store)
+    ticket = study.ask(new=True, measure_only="sodium", allowed={"lisinopril": (0, 10)})
+    clinic_page.post(f"/studies/bp/questions/{ticket.id}/instead", price_cap="1", key="k")
+    again = running.store.events("bp")[-1]
+    assert again.body["request"] == {
+        "measure_only": ["sodium"],
+        "price_cap": 1.0,
+        "ranges": {"lisinopril": [0.0, 10.0]},
+    }
+    assert again.body["measure"] == ["sodium"]
+
+
+def test_a_result_without_a_question_shows_its_correction(running, clinic_page):
+    study = Study.open("bp", running.store)
+    entry = study.tell(None, 139.0, measured="sodium", given=study.plan.baseline).entries[0]
+    study.correct(entry, 137.5, reason="misread")
+    assert "Corrected by entry 14" in text_of(clinic_page.get("/studies/bp"))
+    assert 'value="137.5"' in clinic_page.get(f"/studies/bp/entries/{entry}/correct").text
+
+
+def test_what_is_far_off_is_asked_twice_wherever_it_is_typed(running, clinic_page):
+    given = {"given__0": "20", "given__1": "0", "given__2": "0"}
+    one = {"do": "one", "measured": "sodium", "value": "1395", **given}
+    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\n10\t0\t0\t1380\n"
+    outcome, value = measured(running, 2), running.store.events("bp", 2, 1)[0].body["value"]
+    again = {"measured": outcome, "value": f"{100 * value:.2f}", "reason": "misread"}
+    for path, typed in (
+        ("results", one),
+        ("results", {"do": "many", "table": table}),
+        ("entries/3/correct", again),
+    ):
+        before = running.store.head("bp").seq
+        page = clinic_page.post(f"/studies/bp/{path}", **typed)
+        assert "Nothing has been saved" in text_of(page)
+        assert "lost decimal point" in text_of(page)
+        assert 'name="sure"' in page.text
+        assert running.store.head("bp").seq == before
+        clinic_page.post(f"/studies/bp/{path}", sure="1", **typed)
+        assert running.store.head("bp").seq == before + 1
+
+
 def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(running, clinic_page):
     given = {"given__0": "20", "given__1": "0", "given__2": "0"}
     one = {"do": "one", "measured": "sodium", "value": "139.5", **given}
     page = clinic_page.post("/studies/bp/results", **one)
     assert "A result that nobody asked for" in text_of(page)
-    table = "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n0\t0\t0\t138\t\n10\t0\t0\t\t4.1\n"
+    table = (
+        "lisinopril\tamlodipine\tchlortalidone\tsodium\tpotassium\n10\t0\t0\t\t4.1\n0\t0\t0\t138\t"
+    )
     page = clinic_page.post("/studies/bp/results", do="many", table=table)
     assert "2 results from before" in text_of(page)
     wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "11"))
     assert "Nothing was saved" in text_of(wrong)
-    assert "row 1" in text_of(wrong).lower()
+    assert "row 0" in text_of(wrong).lower()
     assert running.store.head("bp").seq == 14
 
 
@@ -276,7 +361,7 @@ def test_the_record_is_verified_and_exported(clinic_page):
     wrong = text_of(clinic_page.post("/studies/bp/verify", known="f" * 64))
     assert "The record is not as it was written" in wrong
     export = clinic_page.get("/studies/bp/export")
-    assert export.headers["content-disposition"] == 'attachment; filename="study.ndjson"'
+    assert export.headers["content-disposition"] == 'attachment; filename="study.jsonl"'
     assert len(export.text.splitlines()) == 13
 
 
@@ -390,8 +475,10 @@ def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
         ({"p__tolerance": ["-1"], "p__harm": ["rise"]}, "tolerance of bitterness must be positive"),
+        ({"p__tolerance": ["1 to 2"]}, "low <= 0 <= high"),
+        ({"f__levels": ["", "6,25; 12,5", ""]}, "write 6.25 with a point"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
-        ({"candidates": "heat,time\n60\n"}, "rows of one length"),
+        ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
 )
 def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, said):
@@ -400,6 +487,15 @@ def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, s
     assert said.lower() in text_of(page).lower()
     assert "Nothing was saved" in text_of(page)
     assert running.store.names() == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "limits"), [("1", (-1, 1)), ("−0.5 to 1", (-0.5, 1)), ("to 1", (None, 1))]
+)
+def test_a_tolerance_may_have_two_sides_or_one(running, browser, typed, limits):
+    fields = {**example_fields(), "p__tolerance": [typed]}
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
+    assert Study.open("tea", running.store).plan.protected[0].limits == limits
 
 
 def test_more_rows_come_without_script(browser):

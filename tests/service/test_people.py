@@ -16,6 +16,7 @@ from sidestep.service.passwords import TRIES, hashed, matches
 from sidestep.service.server import check_host_allowed
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE, Grant
 from sidestep.studies.storage.record import verify
+from sidestep.studies.study import Study
 
 
 def csrf_of(page):
@@ -265,6 +266,24 @@ def test_a_link_answers_its_one_question_and_shows_nothing_else(own_house, linke
         assert lab.get("/studies/bp").status_code == 303
     last = own_house.running.store.events("bp")[-1]
     assert (last.kind, last.actor, last.ticket) == ("answered", "Lab, Ward 4", 2)
+
+
+def test_a_link_to_a_panel_is_answered_one_result_after_another(own_house):
+    store = own_house.running.store
+    ticket = Study.open("bp", store).ask(new=True, panel=["sodium", "potassium"], actor="Grace").id
+    with own_house.as_person(ADMIN) as admin, Browser(own_house.running) as lab:
+        page = admin.post("/studies/bp/links", ticket=str(ticket), label="Lab", days="2")
+        link = re.search(r"/answer/([\w-]+)", page.text)[0]
+        given = {f"given__{place}": "0" for place in range(3)}
+        assert lab.post(link, value__0="150", **given).status_code == 422  # nobody asked for that
+        page = lab.post(link, **PLAUSIBLE["sodium"], **given)
+        assert "Please measure potassium" in text_of(page)
+        assert "Saved as entry" in text_of(page)
+        page = lab.post(link, **PLAUSIBLE["potassium"])
+        assert "This question has its answer" in text_of(page)
+    told = store.events("bp")[-2:]
+    assert [event.outcome for event in told] == ["sodium", "potassium"]
+    assert not any(event.body.get("given") for event in told)
 
 
 def test_a_link_ends_when_it_is_revoked_or_runs_out(own_house, linked, monkeypatch):

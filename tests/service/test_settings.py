@@ -94,7 +94,7 @@ def ear():
             status = 503 if rude else 204
             rude.clear()
             if status == 204:
-                heard.append((self.headers["X-Sidestep-Signature"], body))
+                heard.append((self.path, self.headers["X-Sidestep-Signature"], body))
             self.send_response(status)
             self.end_headers()
 
@@ -104,7 +104,7 @@ def ear():
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/notice", heard
+    yield f"http://127.0.0.1:{server.server_port}/notice?to=me", heard
     server.shutdown()
     thread.join()
     server.server_close()
@@ -122,7 +122,8 @@ def test_an_answer_is_noticed_without_its_value(tmp_path, ear):
         for _ in range(2):
             web.post("/v1/studies/bp/tickets/2/answer", json={"value": 140.25})
     assert len(heard) == 1
-    signature, body = heard[0]
+    path, signature, body = heard[0]
+    assert path == "/notice?to=me"
     assert hmac.new(b"key", body, sha256).hexdigest() == signature
     notice = json.loads(body)
     assert (notice["study"], notice["entry"], notice["question"]) == ("bp", 3, 2)

@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from clinic import clinic
-from sidestep.errors import AccountExists, AccountNotFound, InputError, TicketNotFound
+from sidestep.errors import AccountExists, AccountNotFound, InputError, KeyReused, TicketNotFound
 from sidestep.studies.people.accounts import Accounts
 from sidestep.studies.people.grants import Grants
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE, ROLES, Grant, Rights, checked_roles
+from sidestep.studies.people.tokens import make_token
 from sidestep.studies.storage.record import verify
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.tables import CHANGES
@@ -56,6 +57,14 @@ def test_a_person_is_added_found_and_removed(accounts, grants, store):
     assert "Ada" not in repr(changes(store))
 
 
+@pytest.mark.parametrize("days", [0, -1, 1e12])
+def test_a_token_ends_within_ten_years_or_never(accounts, grants, refusal, days):
+    signed = {"actor": "terminal", "by": "terminal"}
+    words = refusal(make_token, accounts, grants, "robot", ["read"], [], days=days, **signed)
+    assert "days must be" in words
+    assert accounts.tokens() == []
+
+
 def test_another_password_voids_what_was_signed_before(accounts):
     before = accounts.add_person("Ada", "hashed", actor="terminal")
     accounts.set_password("Ada", "other", actor="terminal")
@@ -72,6 +81,8 @@ def test_a_token_is_shown_once_and_only_its_digest_is_kept(accounts, store):
     assert accounts.token_shown(shown) == token
     assert secret not in repr(store.database.read(CHANGES.select(), {})) + repr(accounts.tokens())
     assert accounts.add_token("robot", actor="terminal", key="k") == (token, None)
+    with pytest.raises(KeyReused):
+        accounts.add_token("another", actor="terminal", key="k")
 
 
 @pytest.mark.parametrize(

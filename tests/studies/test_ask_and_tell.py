@@ -13,6 +13,7 @@ from sidestep.errors import (
     AlreadyAnswered,
     ConflictError,
     KeyReused,
+    RecordError,
     StudyClosed,
     StudyExists,
     StudyNotFound,
@@ -317,6 +318,11 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     assert tickets[0].id == 2
 
 
+def test_nothing_can_be_accepted_before_there_are_results(study, refusal):
+    assert "recommendation" in refusal(study.close, accept=True)
+    assert [event.kind for event in study.history()] == ["created"]
+
+
 def test_a_decision_against_the_recommendation_is_on_record_with_its_reason(study, refusal):
     play(study, 2)
     setting = dict(study.plan.baseline)
@@ -413,6 +419,15 @@ def test_a_table_of_candidates_is_kept_with_the_study(tmp_path):
     assert study.ask().candidate in (0, 1, 2)
 
 
+def test_a_table_of_candidates_that_is_missing_is_not_made_up():
+    store = MemoryStore()
+    table = {"lisinopril": [0, 40], "amlodipine": [0, 10], "chlortalidone": [25, 0]}
+    clinic(store, candidates=table)
+    store._blobs.clear()
+    with pytest.raises(RecordError, match="table of candidates .* is missing"):
+        Study.open("bp", store)
+
+
 def test_in_a_box_values_have_digits_that_can_be_set(storage):
     factors = [Factor("dose", 0, 40, unit="mg"), Factor("rate", 0, 0.3)]
     study = clinic(storage, factors=factors)
@@ -423,6 +438,18 @@ def test_in_a_box_values_have_digits_that_can_be_set(storage):
         assert ticket.action["rate"] == round(ticket.action["rate"], 3)
         study.tell(ticket.id, 100.0)
     assert study.best().action is not None
+
+
+def test_in_a_box_nothing_is_asked_beyond_what_is_allowed():
+    study = clinic(MemoryStore(), factors=[Factor("x", 0, 100), Factor("y", 0, 1)])
+    assert study.ask(allowed={"x": (12.3456, 12.3456)}).action["x"] == 12.3456
+    for _ in range(6):
+        ticket = study.ask(new=True, allowed={"x": (12.7, 13.8), "y": (0.501, 0.509)})
+        assert ticket.action["x"] == 13
+        assert 0.501 <= ticket.action["y"] <= 0.509
+        last = ticket.action
+        ticket = study.ask(new=True, largest_step={"x": 0.6})
+        assert abs(ticket.action["x"] - last["x"]) <= 0.6
 
 
 def test_words_that_are_allowed_are_words(refusal):
@@ -553,7 +580,12 @@ def test_a_study_is_there_or_is_not(storage):
         ({"factors": ["dose"]}, ["dose"]),
         ({"seed": -1}, ["seed"]),
         ({"policy": "directed-thomson"}, ["did you mean"]),
+        ({"policy": ["uniform"]}, ["policy", "uniform"]),
         ({"knobs": {"kapa": 1}}, ["kapa"]),
+        ({"knobs": 3}, ["knobs", "3"]),
+        ({"aim": "clean", "rank": "2"}, ["rank", "2"]),
+        ({"aim": "clean", "resolution": "fine"}, ["resolution", "fine"]),
+        ({"model": 3}, ["model", "3"]),
         ({"vocabulary": "zoo"}, ["clinic"]),
         ({"model": "0 + lisinopril", "factors": [Factor("lisinopril", 0, 40)]}, ["model", "box"]),
     ],

@@ -177,6 +177,7 @@ def test_factors_and_outcomes_survive_json(thing):
         (lambda: Outcome("k", range=(0, 1), baseline=2), ["baseline of k", "0 to 1"]),
         (lambda: Outcome("k", range=(0, 1), noise=-1), ["noise of k"]),
         (lambda: Outcome("k", range=(0, 1), digits=12), ["digits of k"]),
+        (lambda: Factor("a", levels=3), ["two levels", "3"]),
         (lambda: Outcome("k", range=(0, 1), digits=2.0), ["digits of k", "2.0"]),
         (lambda: Outcome("k", range=(0, 1), digits=True), ["digits of k", "True"]),
         (lambda: setting_of([Factor("a", 0, 1)], {"b": 1}, "given"), ["given", "'b'"]),
@@ -224,9 +225,10 @@ def test_candidates_may_be_anyones_table():
 
 def test_candidates_may_be_a_csv_file(tmp_path):
     path = tmp_path / "regimens.csv"
-    path.write_text("a,salt\n0,none\n0.5,calcium\n")
     factors = [Factor("a", 0, 1), Factor("salt", levels=["none", "calcium"])]
-    assert candidates_of(factors, path).rows == ((0.0, "none"), (0.5, "calcium"))
+    for text in ("a,salt\n0,none\n0.5,calcium\n", "a; salt\n0; none\n0.5; calcium\n;\n"):
+        path.write_text(text)
+        assert candidates_of(factors, path).rows == ((0.0, "none"), (0.5, "calcium"))
 
 
 def test_the_grid_is_every_combination():

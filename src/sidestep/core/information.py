@@ -13,7 +13,7 @@ rarely, and never quite given up.
 
 A contest between two arms has the gradient g = g(a) - g(b) in every vector (sensitivity.py, aims.py) and
 the variance sum_v R_v^2 |g_v|^2 in the metric V_v^-1. Measuring vector v along an action takes
-red(a, v) off it (posterior.py): the information is -log(1 - red / variance), summed over contests, for a
+red(a, v) off it (telling.py): the information is -log(1 - red / variance), summed over contests, for a
 unit of cost.
 
 The mixture with the least (regret)^2 / information asks with some probability a round, which is right
@@ -32,8 +32,9 @@ from sidestep.core.gaussian import expected_gain
 from sidestep.core.geometry import apply, lowest_argmax
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
-from sidestep.core.posterior import Posterior, variance
+from sidestep.core.posterior import Posterior
 from sidestep.core.quadratics import both_forms
+from sidestep.core.telling import variance
 
 CERTAIN = 1.0 - 1e-12  # share of a contest's variance that one measurement takes off at most
 

@@ -1,12 +1,8 @@
-"""What is believed of every vector, and what one more measurement would tell.
+"""What is believed of every vector.
 
     theta_v ~ N(centre_v, R_v^2 V_v^-1),   V_v = rho_v I + sum of a a',   rho_v = R_v^2 d / M^2
 
-is the posterior of the prior N(0, M^2/d) and Gaussian noise. Measuring vector v along a takes
-
-    red(a, v) = R_v^2 <g_v, V_v^-1 a>^2 / (1 + |a|^2_{V_v^-1})
-
-off the variance sum_v R_v^2 |g_v|^2_{V_v^-1} of a quantity with gradient g (sensitivity.py).
+is the posterior of the prior N(0, M^2/d) and Gaussian noise.
 
 Where R_v is not told it is learned: the least sum of squares of a vector over its degrees of freedom,
 drawn towards that of all vectors together while its own are few. No measurement can say anything of
@@ -21,22 +17,16 @@ import numpy as np
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_positive
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu
 from sidestep.core.geometry import (
-    apply,
     cholesky,
     copy_into,
     dot,
     inverse_into,
-    lowest_argmax,
     quadratic,
-    scaled,
     solve_cholesky,
 )
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
-from sidestep.core.quadratics import both_forms
-from sidestep.core.solids import BALL, Body, farthest
 from sidestep.core.width import narrow_into
 from sidestep.errors import InputError
 
@@ -112,6 +102,15 @@ def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
 
 
 @kernel
+def posteriors_of(
+    prior: Prior, evidence: Evidence, has_levels: bool
+) -> tuple[Posterior, Posterior]:
+    """The belief that the evidence leaves, and what it says of the effects alone."""
+    posterior = posterior_of(prior, evidence)
+    return posterior, effects_alone(posterior, has_levels)
+
+
+@kernel(small=True)
 def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatArray) -> Posterior:
     """The belief from the sums alone, for one noise and the prior N(0, variances), (L+1, d)."""
     n, d = evidence.centre.shape
@@ -129,7 +128,7 @@ def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatA
     return posterior
 
 
-@kernel
+@kernel(small=True)
 def degrees_of_freedom(prior: Prior, evidence: Evidence) -> FloatArray:
     """How many results of every vector are left to tell of its noise; (L+1,)."""
     n, d = evidence.centre.shape
@@ -142,7 +141,7 @@ def degrees_of_freedom(prior: Prior, evidence: Evidence) -> FloatArray:
     return freedom
 
 
-@kernel
+@kernel(small=True)
 def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
     """R of every vector: told, or learned from residuals; (L+1,)."""
     n = prior.noise.size
@@ -164,7 +163,7 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
     return levels
 
 
-@kernel
+@kernel(small=True)
 def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
     """All vectors drawn so many times; normals (times (L+1) d,); (times, L+1, d)."""
     n, d = posterior.mean.shape
@@ -181,9 +180,11 @@ def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
     return drawn
 
 
-@kernel
-def without_levels(posterior: Posterior) -> Posterior:
-    """What is left of a posterior once the levels are summed over: its first d coordinates."""
+@kernel(small=True)
+def effects_alone(posterior: Posterior, has_levels: bool) -> Posterior:
+    """The posterior of the effects. Levels that are learned, the last coordinate, are summed over."""
+    if not has_levels:
+        return posterior
     mean, inverse = posterior.mean[:, :-1].copy(), posterior.inverse[:, :-1, :-1].copy()
     return Posterior(mean, inverse, posterior.noise)
 
@@ -203,7 +204,7 @@ def spreads_of(posterior: Posterior, v: int, columns: FloatArray) -> FloatArray:
     return posterior.noise[v] * np.sqrt(np.maximum(squares, 0.0))
 
 
-@kernel
+@kernel(small=True)
 def row_weights(posterior: Posterior) -> FloatArray:
     """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
     n, d = posterior.mean.shape
@@ -218,94 +219,3 @@ def row_weights(posterior: Posterior) -> FloatArray:
     for v in range(1, n):
         weights[v] /= largest
     return weights
-
-
-@kernel
-def variance(posterior: Posterior, slopes: FloatArray) -> float:
-    """Variance of a quantity with these gradients, to first order."""
-    total = 0.0
-    for v in range(slopes.shape[0]):
-        total += posterior.noise[v] ** 2 * max(quadratic(posterior.inverse[v], slopes[v]), 0.0)
-    return total
-
-
-@kernel
-def reduction(posterior: Posterior, v: int, slope: FloatArray, a: FloatArray) -> float:
-    """red(a, v): variance that one measurement of v along a takes off; slope is g_v."""
-    moved = apply(posterior.inverse[v], a)
-    return (posterior.noise[v] * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
-
-
-@kernel
-def most_telling(
-    posterior: Posterior, costs: FloatArray, slopes: FloatArray, a: FloatArray
-) -> tuple[int, float]:
-    """The vector that is best measured along a, and what a unit of cost takes off; ties: lowest."""
-    best, largest = 0, -1.0
-    for v in range(slopes.shape[0]):
-        here = reduction(posterior, v, slopes[v], a) / costs[v]
-        if here > largest * (1.0 + 1e-10):
-            best, largest = v, here
-    return best, largest
-
-
-@kernel
-def least_known(posterior: Posterior, costs: FloatArray, a: FloatArray) -> int:
-    """The vector with the largest variance along a, for a unit of cost; ties: lowest."""
-    best, largest = 0, -1.0
-    for v in range(costs.size):
-        spread = quadratic(posterior.inverse[v], a)
-        here = posterior.noise[v] ** 2 * spread / costs[v]
-        if here > largest * (1.0 + 1e-10):
-            best, largest = v, here
-    return best
-
-
-@kernel
-def most_telling_arm(
-    posterior: Posterior, costs: FloatArray, slopes: FloatArray, menu: Menu
-) -> tuple[int, int, float]:
-    """The arm and the vector whose measurement takes most off, and how much; all arms looked at."""
-    best_arm, best_v, largest = 0, 0, -1.0
-    along, square = np.empty(menu.squared.size), np.empty(menu.squared.size)
-    for v in range(slopes.shape[0]):
-        direction = apply(posterior.inverse[v], slopes[v])
-        both_forms(menu.columns, direction, posterior.inverse[v], 0.0, along, square)
-        weight = posterior.noise[v] ** 2 / costs[v]
-        for k in range(along.size):
-            along[k] = weight * along[k] * along[k] / (1.0 + square[k])
-        arm = lowest_argmax(along)
-        if along[arm] > largest * (1.0 + 1e-10):
-            best_arm, best_v, largest = arm, v, along[arm]
-    return best_arm, best_v, largest
-
-
-@kernel
-def most_telling_action(
-    posterior: Posterior, costs: FloatArray, slopes: FloatArray, body: Body, reward: FloatArray
-) -> tuple[FloatArray, int, float]:
-    """The same over a solid: of the actions farthest along +-V^-1 g_v the one that tells most.
-
-    On the ball it is (I + V^-1)^-1 V^-1 g_v, exactly; there a and -a tell the same, and the better
-    of the two is taken.
-    """
-    n, d = slopes.shape
-    best: FloatArray = np.zeros(d)
-    best_v, largest = 0, -1.0
-    for v in range(n):
-        telling = apply(posterior.inverse[v], slopes[v])
-        if body.kind == BALL:
-            shifted = posterior.inverse[v].copy()
-            for j in range(d):
-                shifted[j, j] += 1.0
-            telling = solve_cholesky(cholesky(shifted), telling)
-        if dot(telling, telling) == 0.0:
-            continue
-        sign = 1.0 if dot(telling, reward) >= 0.0 else -1.0
-        for _ in range(2):
-            action = farthest(body, scaled(sign, telling))
-            here = reduction(posterior, v, slopes[v], action) / costs[v]
-            if here > largest * (1.0 + 1e-10):
-                best, best_v, largest = action, v, here
-            sign = -sign
-    return best, best_v, largest

@@ -31,7 +31,7 @@ class Frame(NamedTuple):
     smallest: float  # smallest singular value that was kept
 
 
-@kernel
+@kernel(small=True)
 def frame(vectors: FloatArray, rank: int) -> Frame:
     """Frame of vectors (L+1, d), target first; of the protected rows the top `rank` directions."""
     L, d = vectors.shape[0] - 1, vectors.shape[1]
@@ -54,7 +54,7 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
     return Frame(basis, dual, coefficients, rest, values[kept - 1] if kept else 0.0)
 
 
-@kernel
+@kernel(small=True)
 def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     """The same with rows that count more or less; weights (L+1,).
 
@@ -75,7 +75,7 @@ def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     return view
 
 
-@kernel
+@kernel(small=True)
 def gradient(view: Frame, action: FloatArray) -> FloatArray:
     """Derivative of the reward of an action in every vector: p, then -(x_i p + y_i t); (L+1, d)."""
     L, d = view.dual.shape

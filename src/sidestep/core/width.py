@@ -30,7 +30,7 @@ HALVINGS = 20  # at most: a millionth of M
 RISE = 1e-3  # of a log-likelihood, below which no narrower width is looked at
 
 
-@kernel
+@kernel(small=True)
 def narrow_into(
     evidence: Evidence, noise: FloatArray, dim: int, level: float, variances: FloatArray
 ) -> None:
@@ -44,7 +44,7 @@ def narrow_into(
             variances[v, j] /= 4.0 ** found[v]
 
 
-@kernel
+@kernel(small=True)
 def halvings(
     evidence: Evidence, noise: FloatArray, variance: float, dim: int, level: float
 ) -> FloatArray:
@@ -69,7 +69,7 @@ def halvings(
     return out
 
 
-@kernel
+@kernel(small=True)
 def log_likelihood(
     evidence: Evidence, v: int, noise: float, variance: float, told: float, dim: int
 ) -> float:
@@ -90,7 +90,7 @@ def log_likelihood(
     return total + 0.5 * dot(moment, solve_cholesky(factor, moment)) / noise**2
 
 
-@kernel
+@kernel(small=True)
 def _widest(likely: FloatArray, level: float) -> int:
     """The first of these widths, in halvings, that the mixture of all does not contradict."""
     top = np.max(likely)

@@ -37,25 +37,16 @@ from sidestep.core.posterior import (
     Posterior,
     Prior,
     draw,
-    posterior_of,
+    posteriors_of,
     row_weights,
-    without_levels,
 )
 from sidestep.core.problem import Problem
-from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
-from sidestep.policies.base import State
+from sidestep.policies import sampling
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.information_within import InformationWithinKnobs
-from sidestep.policies.sampling import (
-    common_knobs,
-    first_state,
-    rank_spectrum,
-    review_rank,
-    rounds_until_rank_review,
-)
 from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, settle
 
 
@@ -130,8 +121,7 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
     return _decide(knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0])
 
@@ -140,8 +130,7 @@ def _on_arms(
 def _on_ball(
     knobs: InformationKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
     actions = _shortlist(effects, views, body, draws.normals)
     menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
@@ -202,10 +191,14 @@ class InformationDirected(CompiledPolicy):
     knobs: InformationKnobs | InformationWithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
+    init = sampling.first_state
+    rounds_until_review = sampling.rounds_until_rank_review
+    review = sampling.review_rank
+    spectrum = sampling.rank_spectrum
 
     def __post_init__(self) -> None:
         doubt = self.delta if self.problem.tolerance is None else 0.0
-        common = common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
+        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
         knobs: InformationKnobs | InformationWithinKnobs
         knobs = InformationKnobs(*common, self.problem.intercept)
         if self.problem.limits is not None:
@@ -215,19 +208,3 @@ class InformationDirected(CompiledPolicy):
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """The posterior draws, and a coin for the mixture."""
         return 1, DRAWS * self.problem.n_vectors * self.problem.width
-
-    def init(self) -> State:
-        """State before the first round."""
-        return first_state(self)
-
-    def rounds_until_review(self, state: State) -> int:
-        """Rounds until the rank is looked at again, where it is not told."""
-        return rounds_until_rank_review(self, state)
-
-    def review(self, state: State) -> None:
-        """Look at the rank again, in place."""
-        review_rank(self, state)
-
-    def spectrum(self, state: State) -> Spectrum | None:
-        """What the evidence says of the rank; None where the player is told it."""
-        return rank_spectrum(self, state)

@@ -17,16 +17,10 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
 from sidestep.core.pooled import ranks
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    noise_levels,
-    posterior_of,
-    reduction,
-    variance,
-)
+from sidestep.core.posterior import Posterior, Prior, noise_levels, posterior_of
 from sidestep.core.problem import Problem, Query
 from sidestep.core.sensitivity import gradient
+from sidestep.core.telling import reduction, variance
 from sidestep.core.width import narrow_into
 from sidestep.policies.standpoint import (
     Standpoint,

@@ -1,7 +1,5 @@
 """What comes in by the table or by the file: results from before, and whole studies."""
 
-import csv
-import io
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -14,6 +12,7 @@ from sidestep.service.problems import MALFORMED, HttpProblem, places
 from sidestep.service.replies import JSON, card_reply
 from sidestep.service.routes import NDJSON, Key, Owner, Tellers, shown
 from sidestep.service.schemas import Results
+from sidestep.studies.frames import csv_columns
 from sidestep.studies.storage.exchange import import_study
 
 CSV = "text/csv"
@@ -43,7 +42,10 @@ def taken(*kinds: tuple[str, Any]) -> dict[str, Any]:
 def import_results(request: Request, visit: Tellers, body: Body, key: Key = None) -> Response:
     """Record results from before, all of them or none; a table of columns, or CSV with a heading."""
     kind = check_media(request, JSON, CSV)
-    table = _columns(body) if kind == CSV else _results(body)
+    if kind == CSV:
+        table = Results.model_construct(columns=csv_columns(_text(body), "results"))
+    else:
+        table = _results(body)
     actor = visit.caller.signs(table.actor)
     receipt = visit.study.verbs.import_results(
         table.columns, again=table.again, actor=actor, key=key
@@ -61,7 +63,7 @@ def import_results(request: Request, visit: Tellers, body: Body, key: Key = None
 def import_whole(request: Request, caller: Owner, body: Body) -> Response:
     """Keep a study as it was exported elsewhere: its chain comes along and is checked on the way in."""
     check_media(request, NDJSON)
-    head = import_study(request.app.state.desk.store, _text(body).splitlines())
+    head = import_study(request.app.state.desk.store, _text(body).split("\n"))
     return card_reply(request, request.app.state.desk.study(head.name).show(), 201)
 
 
@@ -71,14 +73,6 @@ def _results(body: bytes) -> Results:
     except ValidationError as error:
         wrong = places(error.errors(include_url=False, include_input=False))[0]
         raise InputError(f"{wrong['where']}: {wrong['sentence']}") from None
-
-
-def _columns(body: bytes) -> Results:
-    rows = [row for row in csv.reader(io.StringIO(_text(body))) if row]
-    if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
-        raise InputError("CSV must have a heading and rows of one length, got something else")
-    columns = {name.strip(): [row[place] for row in rows[1:]] for place, name in enumerate(rows[0])}
-    return Results.model_construct(columns=columns)
 
 
 def _text(body: bytes) -> str:

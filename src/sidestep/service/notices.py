@@ -8,7 +8,7 @@ import threading
 import time
 from hashlib import sha256
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from sidestep.errors import InputError
 from sidestep.service.metrics import Metrics
@@ -91,7 +91,8 @@ class Notices:
         if self._key:
             headers["X-Sidestep-Signature"] = hmac.new(self._key, body, sha256).hexdigest()
         try:
-            connection.request("POST", self._to.path or "/", body, headers)
+            address = urlunsplit(("", "", self._to.path or "/", self._to.query, ""))
+            connection.request("POST", address, body, headers)
             return connection.getresponse().status
         finally:
             connection.close()

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -27,7 +26,7 @@ from sidestep.studies.importing import rows_of
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_of
 from sidestep.studies.storage.events import LONGEST_REASON, check_words
-from sidestep.studies.storage.exchange import event_from_json
+from sidestep.studies.storage.exchange import event_from_json, write_lines
 from sidestep.studies.storage.store import Events
 from sidestep.studies.ticket import Receipt, Ticket
 from sidestep.studies.values import checked_number, shown
@@ -158,12 +157,13 @@ class RemoteStudy:
         *,
         accept: bool = False,
         overrule: Mapping[str, object] | None = None,
+        context: Context = None,
         reason: str | None = None,
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
         """End the asking."""
-        end = {"accept": accept, "overrule": overrule, "reason": reason}
+        end = {"accept": accept, "overrule": overrule, "context": context, "reason": reason}
         return _receipt(self._post("close", end, actor, key))
 
     def best(self, *, rounds: bool = False, context: Context = None) -> Best:
@@ -207,9 +207,10 @@ class RemoteStudy:
     def export(self, path: Any = None) -> Iterator[str]:
         """The whole record as lines; written to a file where one is named."""
         text = self._wire.send("GET", f"{self._path}/export").body.decode()
+        lines = text.removesuffix("\n").split("\n")  # not splitlines: a reason may hold U+2028
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return iter(text.splitlines())
+            write_lines(path, lines)
+        return iter(lines)
 
     def _get(self, path: str, **query: Any) -> Any:
         told = {name: value for name, value in query.items() if value is not None}

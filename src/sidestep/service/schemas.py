@@ -6,6 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
+from sidestep.studies.people.tokens import MOST_DAYS
 
 FARTHEST = 1e12  # no quantity of a study is larger
 LONGEST = 100  # of a name
@@ -161,6 +162,7 @@ class Closing(Signed):
 
     accept: bool = False
     overrule: Setting | None = None
+    context: Setting | None = None
     reason: Reason | None = None
 
 
@@ -180,4 +182,4 @@ class NewToken(Strict):
     name: Name
     roles: Annotated[list[Name], Field(min_length=1, max_length=5)]
     studies: Annotated[list[Name], Field(max_length=1000)] = []  # none: all
-    days: Annotated[float, Field(gt=0, le=3650)] | None = None
+    days: Annotated[float, Field(gt=0, le=MOST_DAYS)] | None = None

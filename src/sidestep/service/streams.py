@@ -66,7 +66,7 @@ async def events(
 ) -> StreamingResponse:
     """Entries after `after` (or Last-Event-ID, or now), each with its seq as id and its kind as event."""
     listeners: Listeners = request.app.state.listeners
-    begin = int(last) if last and last.isdecimal() else after
+    begin = min(int(last), 2**53) if last and last.isdecimal() else after
     if begin is None:
         begin = (await run_in_threadpool(visit.study.head)).seq
     listeners.enter()

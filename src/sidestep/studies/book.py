@@ -5,6 +5,7 @@
     corrected   it counts with another value, in the place where it stood; or no longer
     withdrawn   the question is closed, and nothing is learned from it
     imported    results from before count, row by row
+    erased      who asked is no longer known
 
 The fold needs no policy and no arithmetic. A book can begin at a snapshot: then it lists only the results
 that came after it, and a change of an earlier one makes it stale.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sidestep.studies.factors import Setting
-from sidestep.studies.storage.events import Event, written
+from sidestep.studies.storage.events import ERASED, Event, written
 
 
 class Result(NamedTuple):
@@ -160,6 +161,11 @@ class Book:
                 )
             )
 
+    def _erased(self, event: Event) -> None:
+        for seq in event.body["events"]:
+            if seq in self.open:
+                self.open[seq] = replace(self.open[seq], actor=ERASED)
+
     def _add(self, result: Result) -> None:
         self.results[result.entry, result.row] = result
         self.counts[result.outcome] += 1
@@ -171,6 +177,7 @@ _HANDLERS = {
     "corrected": Book._corrected,
     "withdrawn": Book._withdrawn,
     "imported": Book._imported,
+    "erased": Book._erased,
 }
 
 

@@ -9,11 +9,10 @@ from sidestep.core.problem import Query
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.policies.batches import ask_panel
 from sidestep.policies.restrictions import Restrictions
-from sidestep.studies.advising import setting_of
 from sidestep.studies.book import Book
 from sidestep.studies.mind import Mind
 from sidestep.studies.reasoning import reasons_body
-from sidestep.studies.request import CONFIRM, Request
+from sidestep.studies.request import CONFIRM, PLAIN, Request
 from sidestep.studies.scale import allowed_of
 from sidestep.studies.storage.events import digest
 
@@ -23,7 +22,7 @@ Body = dict[str, Any]
 def decide(mind: Mind, seq: int, book: Book, request: Request) -> Body:
     """What to ask as entry `seq`."""
     body = _question(mind, seq, book, request)
-    restricted = {"request": request.to_json()} if request != Request() else {}
+    restricted = {"request": request.to_json()} if request != PLAIN else {}
     context = {"context": dict(request.context)} if request.context else {}
     return {
         **body,
@@ -44,7 +43,8 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
     if request.purpose == CONFIRM and not book.n_results:
         raise InputError("there must be results before something can be confirmed, got none")
     rng = np.random.default_rng([plan.seed, seq])
-    actions = allowed_of(plan, mind.actions(context), request, book.last or plan.baseline)
+    last = book.last or plan.baseline
+    actions = allowed_of(plan, mind.actions(context), request, last)
     with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
         panel = ask_panel(
             mind.policy,
@@ -55,11 +55,15 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
             _pending(mind, book),
             _restrictions(mind, request),
         )
-    setting = setting_of(mind, panel[0].arm, panel[0].query.action)
+    number, action = panel[0].arm, panel[0].query.action
+    if number is None:
+        setting = mind.scale.setting(action, request, last)
+    else:
+        setting = plan.candidates.setting(number)
     vector = mind.scale.vector(setting, context)
     body: Body = {
         "action": setting,
-        "candidate": panel[0].arm,
+        "candidate": number,
         "measure": [plan.outcomes[each.query.index].name for each in panel],
         "phase": panel[0].phase,
         "effects": {name: list(each[0][:3]) for name, each in mind.effects(vector[None]).items()},

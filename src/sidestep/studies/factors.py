@@ -23,6 +23,8 @@ from sidestep.studies.values import (
 
 Value: TypeAlias = float | str  # of a factor: a number, or a word
 Setting: TypeAlias = dict[str, Value]  # a value for every factor
+Range: TypeAlias = tuple[float, float]
+ANY: Range = (-math.inf, math.inf)
 NEAR = Decimal("1e-6")  # of a step: a value this close to one is on it
 MOST_STEPS = 10_000
 
@@ -66,7 +68,8 @@ class Factor:
     def _take_levels(self, levels: Sequence[Value]) -> None:
         if self.step is not None:
             raise InputError(f"{self.name} must have a step or levels, got both")
-        if isinstance(levels, str) or len(tuple(levels)) < 2:
+        several = hasattr(levels, "__iter__") and not isinstance(levels, str)
+        if not several or len(tuple(levels)) < 2:
             raise InputError(f"{self.name} must have two levels or more, got {shown(levels)}")
         words = all(isinstance(level, str) for level in levels)
         kept: tuple[Value, ...] = tuple(
@@ -156,12 +159,17 @@ class Factor:
         half = (exact(self._high) - exact(self._low)) / 2
         return (standard((exact(float(value)) - exact(float(self.baseline or 0))) / half),)
 
-    def nearest(self, coordinate: float) -> float:
-        """The value at a coordinate, in as many digits as a person can set."""
+    def nearest(self, coordinate: float, allowed: Range = ANY) -> float:
+        """The value at a coordinate, in as many digits as a person can set and inside what is allowed."""
+        low, high = max(allowed[0], self._low), min(allowed[1], self._high)
         half = (self._high - self._low) / 2
         value = float(self.baseline or 0) + coordinate * half
         fine = 2 - math.floor(math.log10(self._high - self._low))
-        return min(max(round(value, fine), self._low), self._high) + 0.0
+        for near in (0, -1, 1):
+            rounded = round(value + near * 10.0**-fine, fine)
+            if low <= rounded <= high:
+                return rounded + 0.0
+        return min(max(value, low), high) + 0.0
 
     def _steps_to(self, value: float) -> Decimal:
         """How many steps a value is above the low end; whole where it is on one."""

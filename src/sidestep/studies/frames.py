@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def _mapped(table: Mapping[Any, Any]) -> Columns:
 
 def _framed(table: Any, what: str) -> Columns:
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table) and table:
-        names = list(table[0])
+        names = dict.fromkeys(name for row in table for name in row)
         return {str(name): [row.get(name) for row in table] for name in names}
     frames = import_module("narwhals")
     try:
@@ -62,13 +63,23 @@ def read_table(path: Path) -> Columns:
         ) from error
 
 
+def csv_columns(text: str, what: str) -> Columns:
+    """The columns of a table as text: a heading, then a row each, by tab, semicolon or comma."""
+    heading = text.strip().partition("\n")[0]
+    mark = next((each for each in ("\t", ";", ",") if each in heading), ",")
+    try:
+        lines = csv.reader(StringIO(text, newline=""), delimiter=mark, strict=True)
+        rows = [[cell.strip() for cell in row] for row in lines if any(row)]
+    except csv.Error as error:
+        raise InputError(f"{what} must be a table as CSV, got: {error}") from error
+    return _headed(rows, what)
+
+
 def _read_csv(path: Path) -> Columns:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        try:
-            rows = [row for row in csv.reader(file, strict=True) if row]
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise InputError(f"{path} must be a CSV file in UTF-8, got: {error}") from error
-    return _headed(rows, path)
+    try:
+        return csv_columns(path.read_bytes().decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} must be a CSV file in UTF-8, got: {error}") from error
 
 
 def _read_parquet(path: Path) -> Columns:
@@ -79,7 +90,7 @@ def _read_parquet(path: Path) -> Columns:
 def _read_workbook(path: Path) -> Columns:
     book = _extra("python_calamine", "data", path).CalamineWorkbook.from_path(path)
     rows = book.get_sheet_by_index(0).to_python()
-    return _headed([row for row in rows if any(cell != "" for cell in row)], path)
+    return _headed([row for row in rows if any(cell != "" for cell in row)], str(path))
 
 
 def _extra(module: str, extra: str, path: Path) -> Any:
@@ -92,14 +103,14 @@ def _extra(module: str, extra: str, path: Path) -> Any:
         ) from error
 
 
-def _headed(rows: Sequence[Sequence[Any]], path: Path) -> Columns:
+def _headed(rows: Sequence[Sequence[Any]], what: str) -> Columns:
     """Columns from rows under a heading."""
     if len(rows) < 2:
-        raise InputError(f"{path} must have a heading and at least one row, got {len(rows)} lines")
+        raise InputError(f"{what} must have a heading and at least one row, got {len(rows)} lines")
     names = [str(name).strip() for name in rows[0]]
     if len(set(names)) < len(names):
-        raise InputError(f"{path} must have columns of different names, got {shown(names)}")
+        raise InputError(f"{what} must have columns of different names, got {shown(names)}")
     for number, row in enumerate(rows[1:]):
         if len(row) != len(names):
-            raise InputError(f"row {number} of {path} must have {len(names)} cells, got {len(row)}")
+            raise InputError(f"row {number} of {what} must have {len(names)} cells, got {len(row)}")
     return {name: [row[j] for row in rows[1:]] for j, name in enumerate(names)}

@@ -6,12 +6,11 @@ from operator import index
 from typing import Any
 
 from sidestep.errors import InputError
-from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.factors import ANY, Factor, Range, Setting, Value
 from sidestep.studies.plan import Plan
 from sidestep.studies.values import checked_number, checked_positive, checked_word, shown
 
 LEARN, CONFIRM = "learn", "confirm"
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,9 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         """What was asked for beyond a plain question."""
-        plain = Request()
         fields = ("measure", "panel", "measure_only", "candidates", "price_cap")
         told = {name: getattr(self, name) for name in fields}
-        changed = {name: value for name, value in told.items() if value != getattr(plain, name)}
+        changed = {name: value for name, value in told.items() if value != getattr(PLAIN, name)}
         for name in ("ranges", "words", "largest_step", "context"):
             if getattr(self, name):
                 changed[name] = dict(getattr(self, name))
@@ -42,7 +40,7 @@ class Request:
 
     def bounds(self, factor: Factor, last: Setting) -> Range:
         """Where a factor that is a number may be set in this round."""
-        low, high = dict(self.ranges).get(factor.name, (-float("inf"), float("inf")))
+        low, high = dict(self.ranges).get(factor.name, ANY)
         step = dict(self.largest_step).get(factor.name)
         if step is not None:
             slack = 1e-9 * step  # so that a step of exactly that size is one
@@ -67,6 +65,9 @@ class Request:
     def restricts(self) -> bool:
         """Whether anything but the whole menu may be asked."""
         return bool(self.candidates is not None or self.ranges or self.words or self.largest_step)
+
+
+PLAIN = Request()
 
 
 def request_of(
@@ -127,6 +128,14 @@ def request_from_json(kept: Mapping[str, Any]) -> Request:
     for name in ("ranges", "words"):
         fields[name] = tuple((each, tuple(value)) for each, value in kept.get(name, {}).items())
     return Request(**fields)
+
+
+def arguments_of(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What `ask` was called with, from what `to_json` wrote of it: to ask alike again."""
+    same = ("purpose", "measure", "panel", "measure_only", "largest_step", "price_cap", "context")
+    told = {name: kept[name] for name in same if name in kept}
+    allowed = kept.get("candidates") or {**kept.get("ranges", {}), **kept.get("words", {})}
+    return told | ({"allowed": allowed} if allowed else {})
 
 
 def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, Value], ...]:

@@ -20,7 +20,7 @@ from sidestep.errors import InputError
 from sidestep.studies.factors import Setting, Value
 from sidestep.studies.formula import Features
 from sidestep.studies.plan import CLEAN, Plan
-from sidestep.studies.request import Request
+from sidestep.studies.request import PLAIN, Request
 from sidestep.studies.values import standard
 
 VALUES = 1024  # of a factor whose places are remembered
@@ -71,16 +71,18 @@ class Scale:
     def _menu(self, context: Mapping[str, Value]) -> Actions:
         menu = self.plan.candidates
         if menu.is_box:
-            return Box(*_corners(self.plan, Request(), {}))
+            return Box(*_corners(self.plan, PLAIN, {}))
         if self._features is not None:
             return Arms(self._features.of(menu, context))
         settings = (menu.setting(number) for number in range(len(menu)))
         return Arms(np.array([self.vector(setting, {}) for setting in settings]))
 
-    def setting(self, action: FloatArray) -> Setting:
+    def setting(
+        self, action: FloatArray, request: Request = PLAIN, last: Setting | None = None
+    ) -> Setting:
         """The setting nearest to a point of the box, in digits that a person can set."""
         return {
-            factor.name: factor.nearest(float(part))
+            factor.name: factor.nearest(float(part), request.bounds(factor, last or {}))
             for factor, part in zip(self.plan.factors, action, strict=True)
         }
 

@@ -9,16 +9,25 @@ from sidestep.errors import InputError, SidestepError
 from sidestep.service.auth import Needs, Visit
 from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.not_saved import (
+    check_unanswered,
+    doubted,
     not_saved,
     really_done,
     settled_entry,
 )
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import common, context_here
-from sidestep.service.pages.telling import Telling, tell, tell_unasked
+from sidestep.service.pages.telling import (
+    Telling,
+    asked_question,
+    doubt_unasked,
+    tell,
+    tell_unasked,
+)
 from sidestep.service.routes import Admins, Askers, Correctors, Tellers
 from sidestep.studies.cards.words import set_text
 from sidestep.studies.people.roles import ASK, CORRECT
+from sidestep.studies.request import arguments_of
 
 answering = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 
@@ -66,21 +75,20 @@ def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> 
 @answering.post("/studies/{name}/questions/{number}/instead")
 def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -> Response:
     """Withdraw a question that costs too much, and put one that does not."""
-    verbs, actor, cap = (
-        visit.study.verbs,
-        visit.caller.signs(),
-        form.number("price_cap", "the price"),
-    )
+    verbs, actor = visit.study.verbs, visit.caller.signs()
+    cap = form.number("price_cap", "the price")
+    check_unanswered(visit.study, number)
+    asked = asked_question(visit.study, number).body.get("request", {})
     verbs.withdraw(number, reason=f"one that costs at most {cap:g} is asked instead", actor=actor)
-    context = context_here(visit.study.plan, None)
-    ticket = verbs.ask(new=True, price_cap=cap, context=context, actor=actor, key=form.maybe("key"))
+    wanted = arguments_of(asked) | {"price_cap": cap}
+    ticket = verbs.ask(new=True, **wanted, actor=actor, key=form.maybe("key"))
     return go(request, f"{study_path(visit.study.name)}?question={ticket.id}#question")
 
 
 @answering.get("/studies/{name}/results")
 def results(request: Request, visit: Tellers) -> Response:
     """The forms of results that nobody asked for."""
-    context = {**common(visit), "typed": Form(), "error": ""}
+    context = {**common(visit), "typed": Form(), "error": "", "doubt": ""}
     return page(request, "results.html", context, caller=visit.caller)
 
 
@@ -88,6 +96,9 @@ def results(request: Request, visit: Tellers) -> Response:
 def told(request: Request, visit: Tellers, form: Posted) -> Response:
     """Record one result, or a table of them."""
     try:
+        doubt = None if form.text("sure") else doubt_unasked(visit.study, form)
+        if doubt:
+            return doubted(request, visit, doubt, "results.html", {"typed": form})
         receipt = tell_unasked(visit.study, form, visit.caller.signs())
     except SidestepError as error:
         return not_saved(request, visit, error, "results.html", {"typed": form})
@@ -98,7 +109,7 @@ def told(request: Request, visit: Tellers, form: Posted) -> Response:
 def change(request: Request, visit: Correctors, number: Number, verb: str) -> Response:
     """The form of a correction or a withdrawal, with what is on record."""
     entry = settled_entry(visit.study, number, verb)
-    context = {**common(visit), **entry, "typed": Form(), "error": ""}
+    context = {**common(visit), **entry, "typed": Form(), "error": "", "doubt": ""}
     return page(request, "change.html", context, caller=visit.caller)
 
 
@@ -107,11 +118,15 @@ def correct(request: Request, visit: Correctors, number: Number, form: Posted) -
     """Let a result count with another value, with a reason."""
     entry = settled_entry(visit.study, number, "correct")
     try:
+        value, measured = form.number("value", entry["outcome"]), form.maybe("measured")
+        doubt = visit.study.verbs.doubt_correction(number, value, measured=measured)
+        if doubt and not form.text("sure"):
+            return doubted(request, visit, doubt, "change.html", {**entry, "typed": form})
         receipt = visit.study.verbs.correct(
             number,
-            form.number("value", entry["outcome"]),
+            value,
             reason=form.reason(),
-            measured=form.maybe("measured"),
+            measured=measured,
             given=really_done(visit.study.plan, form, entry["action"]),
             actor=visit.caller.signs(),
             key=form.maybe("key"),
@@ -126,6 +141,8 @@ def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) 
     """Close a question without an answer, or take an answer back, with a reason."""
     entry = settled_entry(visit.study, number, "withdraw")
     try:
+        if form.text("question"):
+            check_unanswered(visit.study, number)
         receipt = visit.study.verbs.withdraw(
             number, reason=form.reason(), actor=visit.caller.signs(), key=form.maybe("key")
         )
@@ -153,6 +170,7 @@ def close(request: Request, visit: Admins, form: Posted) -> Response:
                 overrule=form.setting("given.", study.plan.factors)
                 if form.text("how") == "overrule"
                 else None,
+                context=context_here(study.plan, None),
                 reason=form.maybe("reason"),
                 actor=visit.caller.signs(),
                 key=form.maybe("key"),

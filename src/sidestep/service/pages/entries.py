@@ -30,9 +30,10 @@ def lines_of(plan: Plan, events: Iterable[Event], about: About) -> list[Line]:
     known: dict[int, list[Event]] = {}
     found = []
     for event in events:
-        if event.ticket and event.ticket not in known:
-            known[event.ticket] = about(event.ticket)
-        found.append(_line(plan, event, known.get(event.ticket or 0, [])))
+        ticket = event.ticket or (event.seq if event.kind == "answered" else 0)
+        if ticket and ticket not in known:
+            known[ticket] = about(ticket)
+        found.append(_line(plan, event, known.get(ticket, [])))
     return found
 
 

@@ -12,6 +12,7 @@ from sidestep.service.bodies import check_media
 from sidestep.service.pages.shell import BROWSER, is_forms_secret
 from sidestep.service.problems import FORBIDDEN, MALFORMED, HttpProblem
 from sidestep.studies.factors import Factor
+from sidestep.studies.frames import Columns, csv_columns
 from sidestep.studies.values import read_number
 
 MOST = 3000  # fields
@@ -39,6 +40,10 @@ class Form(dict[str, list[str]]):
     def column(self, name: str) -> list[str]:
         """Every value of a field that may come several times."""
         return [value.strip() for value in self.get(name, [])]
+
+    def table(self, name: str) -> Columns | None:
+        """A table that was pasted; None where nothing was. A cell at its end may be empty."""
+        return csv_columns(self[name][0], "the table") if self.text(name) else None
 
     def reason(self) -> str:
         """Why; it must be said."""

@@ -22,11 +22,12 @@ link_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=Fa
 
 
 @link_pages.get("/answer/{secret}")
-def question(request: Request, secret: str, saved: int | None = None) -> Response:
+def question(request: Request, secret: str) -> Response:
     """The one question, or what was answered."""
     link = good_link(request, secret)
     study = request.app.state.desk.study(link.study)
-    asked = asked_question(study, link.ticket)
+    waits = next((each for each in study.questions() if each.id == link.ticket), None)
+    asked = waits or asked_question(study, link.ticket)
     settled = [each for each in study.verbs.about(link.ticket) if each.kind != "asked"]
     context: dict[str, Any] = {
         "link": link,
@@ -36,6 +37,7 @@ def question(request: Request, secret: str, saved: int | None = None) -> Respons
         "question": question_view(study.plan, asked),
         "until": day_text(link.expires),
         "action": f"/answer/{secret}",
+        "waits": waits is not None,
         "receipt": receipt_view(study, settled[0].seq, link.label) if settled else None,
     }
     return page(request, "link.html", context)

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from sidestep.errors import NotFoundError, SidestepError
+from sidestep.errors import AlreadyAnswered, NotFoundError, SidestepError
 from sidestep.service.auth import Visit
 from sidestep.service.desk import OpenStudy
 from sidestep.service.kinds import kind_of
@@ -23,8 +23,26 @@ def not_saved(
     request: Request, visit: Visit, error: SidestepError, template: str, context: dict[str, Any]
 ) -> Response:
     """The page of the form again; status and sentence say that nothing was saved."""
-    whole = {**common(visit), **context, "error": str(error)}
+    whole = {**common(visit), "doubt": "", **context, "error": str(error)}
     return page(request, template, whole, kind_of(error).status, caller=visit.caller)
+
+
+def doubted(
+    request: Request, visit: Visit, doubt: str, template: str, context: dict[str, Any]
+) -> Response:
+    """The page of the form again: what is far off is asked twice, and nothing is saved until then."""
+    whole = {**common(visit), **context, "doubt": doubt, "error": ""}
+    return page(request, template, whole, caller=visit.caller)
+
+
+def check_unanswered(study: OpenStudy, number: int) -> None:
+    """Refuse to withdraw a question that was answered since: that would take the answer back."""
+    waits = any(each.id == number for each in study.questions())
+    told = [each for each in study.verbs.about(number) if each.kind == "answered"]
+    if told and not waits:
+        raise AlreadyAnswered(
+            f"question {number} was answered by {told[-1].actor} meanwhile; nothing was changed"
+        )
 
 
 def settled_entry(study: OpenStudy, number: int, verb: str) -> dict[str, Any]:
@@ -34,7 +52,7 @@ def settled_entry(study: OpenStudy, number: int, verb: str) -> dict[str, Any]:
     found = [event for event in study.verbs.history(number - 1, 1) if event.seq == number]
     if not found or found[0].kind not in ("asked", "answered"):
         raise NotFoundError(f"entry {number} is no question and no result")
-    event, about = found[0], study.verbs.about(found[0].ticket or 0)
+    event, about = found[0], study.verbs.about(found[0].ticket or number)
     answers = [each for each in about if each.kind == "answered"] or [event]
     answer = event if event.kind == "answered" else answers[0]
     later = [

@@ -56,7 +56,9 @@ def part(request: Request, visit: Readers, part: str, question: Entry = None) ->
 
 
 @study_pages.get("/studies/{name}/news")
-def news(request: Request, visit: Readers, after: Annotated[int, Query(ge=0)] = 0) -> Response:
+def news(
+    request: Request, visit: Readers, after: Annotated[int, Query(ge=0, le=2**53)] = 0
+) -> Response:
     """What colleagues have written since the page was loaded; nothing where they have not."""
     events = [each for each in visit.study.verbs.history(after, 20) if each.kind != "granted"]
     theirs = [each for each in events if each.actor != visit.caller.name]

@@ -10,12 +10,12 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.kinds import kind_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.not_saved import really_done
-from sidestep.service.pages.setup import pasted
 from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question, question_of
 from sidestep.studies.cards.words import plain, with_unit
+from sidestep.studies.importing import doubt_of
 from sidestep.studies.recording import check_asked
 from sidestep.studies.ticket import Receipt
 from sidestep.studies.values import read_number
@@ -62,8 +62,7 @@ def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
     """Record one result with what was done, or a table of them."""
     plan, key = study.plan, form.maybe("key")
     if form.text("do") == "many":
-        table = pasted(form.text("table"), "results")
-        return study.verbs.import_results(table or {}, actor=actor, key=key)
+        return study.verbs.import_results(form.table("table") or {}, actor=actor, key=key)
     name = form.text("measured")
     return study.verbs.tell(
         None,
@@ -76,6 +75,14 @@ def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
     )
 
 
+def doubt_unasked(study: OpenStudy, form: Form) -> str | None:
+    """What is odd about results that nobody asked for; None where nothing is."""
+    if form.text("do") == "many":
+        return doubt_of(study.plan, form.table("table") or {})
+    name = form.text("measured")
+    return study.verbs.doubt(None, form.number("value", name), measured=name)
+
+
 def asked_question(study: OpenStudy, number: int) -> Question:
     """The question of that number, be it open or settled."""
     return question_of(check_asked(study.verbs.about(number), number, study.name)[0])
@@ -86,14 +93,16 @@ def typed_results(
 ) -> tuple[dict[str, float], dict[str, Any] | None]:
     """A value for every outcome that was typed, and what was really done where it was said."""
     plan = telling.study.plan
-    names = [outcome.name for outcome in plan.outcomes]
     results = {}
-    for place, name in enumerate(names):
-        if text := form.text(f"value.{place}"):
+    for place, name in enumerate(outcome.name for outcome in plan.outcomes):
+        text = form.text(f"value.{place}")
+        if text and (name in question.panel or not telling.narrow):
             results[name] = read_number(name, text)
     if not results:
         wanted = ", ".join(question.panel)
         raise InputError(f"a result must be typed ({wanted}), got none")
+    if telling.narrow:
+        return results, None
     return results, really_done(plan, form, dict(question.body["action"]))
 
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from sidestep.errors import AccountExists, AccountNotFound, InputError
+from sidestep.errors import AccountExists, AccountNotFound, InputError, KeyReused
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE
 from sidestep.studies.storage.events import digest, utc_now, written
 from sidestep.studies.storage.faults import sentences
@@ -135,6 +135,8 @@ class Accounts:
         """A token and what to show; the latter is known once and never again."""
         checked_name("the name of a token", name)
         found = [Token(*row) for row in self._read(_TOKEN_BY_KEY, sought=key)] if key else []
+        if found and found[0].name != name:
+            raise KeyReused(f"the key {key!r} belongs to another token, {found[0].name!r}")
         if found:
             return found[0], None
         secret, until = secrets.token_urlsafe(32), None if expires is None else written(expires)

@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from sidestep.errors import InputError
 from sidestep.studies.people.accounts import Accounts, Token
 from sidestep.studies.people.grants import Grants
 from sidestep.studies.people.roles import EVERYWHERE, Grant, checked_roles
 from sidestep.studies.storage.events import utc_now
+
+MOST_DAYS = 3650  # of a token that ends
 
 
 def make_token(
@@ -24,6 +27,8 @@ def make_token(
 ) -> tuple[Token, str | None]:
     """A token and what to show, which is None where this key made it before; no studies: all."""
     held, places = checked_roles(roles), list(studies)
+    if days is not None and not 0 < days <= MOST_DAYS:
+        raise InputError(f"days must be more than 0 and at most {MOST_DAYS}, got {days:g}")
     for study in places:
         grants.check_study(study)
     expires = None if days is None else utc_now() + timedelta(days=days)

@@ -1,7 +1,7 @@
-"""What every log does when it appends: check, link to the chain, keep, move the head."""
+"""What every store does when it appends: check, link to the chain, keep, move the head."""
 
-from sidestep.studies.storage.events import Body, Clock, Entry, Event
-from sidestep.studies.storage.store import Head
+from sidestep.studies.storage.events import Body, Clock, Entry, Event, canonical
+from sidestep.studies.storage.store import Head, key_reused, study_exists
 
 
 class Appending:
@@ -40,3 +40,12 @@ class Appending:
 
     def _keep(self, event: Event, head: Head) -> None:
         raise NotImplementedError
+
+
+def created_before(first: Event, wanted: Entry) -> Event:
+    """Event 1 of a study that is there, where this very request wrote it; a refusal where not."""
+    if wanted.key is None or first.key != wanted.key:
+        raise study_exists(wanted.body["name"])
+    if canonical(first.body) != canonical(wanted.body):
+        raise key_reused(wanted.key)
+    return first

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sidestep.studies.storage.appending import Appending
+from sidestep.studies.storage.appending import Appending, created_before
 from sidestep.studies.storage.events import GENESIS, REVISING, SETTLING, Body, Clock, Event, utc_now
 from sidestep.studies.storage.store import (
     OPEN,
@@ -101,14 +101,13 @@ class MemoryStore:
         self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
     ) -> Event:
         """Event 1, `created`."""
-        event = first_entry(name, config, body, actor, key).linked(1, GENESIS, self._clock())
+        entry = first_entry(name, config, body, actor, key)
+        event = entry.linked(1, GENESIS, self._clock())
         head = Head(name, OPEN, event.body["config"], 1, event.hash, event.at)
         with self._turn:
             kept = self._studies.setdefault(name, _Kept(head, [event]))
         first = kept.events[0]
-        if first is not event and (key is None or first.key != key):
-            raise study_exists(name)
-        return first
+        return event if first is event else created_before(first, entry)
 
     def adopt(self, head: Head, events: Iterable[Event]) -> None:
         """Keep a whole study as it was written elsewhere."""

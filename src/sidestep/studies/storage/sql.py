@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from sidestep.errors import RecordError, SidestepError
 from sidestep.studies.storage import statements as st
-from sidestep.studies.storage.appending import Appending
+from sidestep.studies.storage.appending import Appending, created_before
 from sidestep.studies.storage.database import Database
 from sidestep.studies.storage.engines import PATIENCE
 from sidestep.studies.storage.events import GENESIS, Body, Clock, Event, utc_now
@@ -114,14 +114,12 @@ class SqlStore:
         self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
     ) -> Event:
         """Event 1, `created`."""
-        event = first_entry(name, config, body, actor, key).linked(1, GENESIS, self._clock())
+        entry = first_entry(name, config, body, actor, key)
+        event = entry.linked(1, GENESIS, self._clock())
         head = Head(name, OPEN, event.body["config"], 1, event.hash, event.at)
         if self._adopted(head, [event]):
             return event
-        first = self.events(name, limit=1)[0]
-        if key is None or first.key != key:
-            raise study_exists(name)
-        return first
+        return created_before(self.events(name, limit=1)[0], entry)
 
     def adopt(self, head: Head, events: Iterable[Event]) -> None:
         """Keep a whole study as it was written elsewhere, all or nothing; StudyExists."""
