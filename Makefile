@@ -1,4 +1,5 @@
 PYTHON ?= python3
+PYTHONS ?= 3.11 3.12 3.13
 BIN := .venv/bin
 FOUND_BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 unexport PYTHONDONTWRITEBYTECODE # every command would compile all that it imports anew
@@ -26,6 +27,14 @@ test: .venv/made browser    ## everything but slow statistical claims
 	@$(FOUND_BROWSER) || \
 	  echo 'No Chromium was found and none could be installed: the tests of the pages were skipped.'
 
+test-pythons:               ## the same on Python 3.11 to 3.13, each in a .venv-X of its own, where the interpreter is there
+	@for version in $(PYTHONS); do \
+	  python$$version -c pass 2>/dev/null || { echo "python$$version is not here: skipped"; continue; }; \
+	  python$$version -m venv .venv-$$version && \
+	  .venv-$$version/bin/pip install --quiet --constraint constraints.txt --editable '.[dev]' && \
+	  .venv-$$version/bin/pytest -p no:cacheprovider -n 2 --dist worksteal || exit 1; \
+	done
+
 static: .venv/made          ## format, lint, types, import contract
 	$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo
 
@@ -49,4 +58,4 @@ docs: .venv/made            ## the site, its notebooks executed; leaves docs/_bu
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
 	@echo docs/_build/html/index.html
 
-.PHONY: run serve quick-start readme-figures browser test static check test-slow bench bench-check docs
+.PHONY: run serve quick-start readme-figures browser test test-pythons static check test-slow bench bench-check docs

@@ -26,7 +26,7 @@ from numpy.polynomial.hermite_e import hermegauss
 import sidestep as ss
 from benchmarks.guardrails import chance_cost, is_linear
 from sidestep.core.aims import rests
-from sidestep.core.information import best_mixture, standing
+from sidestep.core.information import best_mixture, picked, standing
 from sidestep.core.posterior import Posterior, posterior_of, row_weights
 from sidestep.core.sensitivity import pooled_frame
 from sidestep.environments import Instance, held_out
@@ -135,7 +135,7 @@ class PlainInformation(Rival):
     def _choose(self, state, posterior, arms, rng):
         stand = standing(self._worths(posterior, arms, self._draws(posterior, DRAWS, rng)))
         told = self.knob * np.log1p(along(posterior, arms))
-        arm = best_mixture(stand.regret, told.max(axis=0), rng.random())
+        arm = picked(best_mixture(stand.regret, told.max(axis=0)), rng.random())
         return arm, told[:, arm].argmax()
 
 

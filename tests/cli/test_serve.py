@@ -1,12 +1,19 @@
-"""`sidestep serve` where it cannot begin."""
+"""`sidestep serve`: where it cannot begin, and what a person sees where it does."""
 
+import json
+import logging
+import re
+import signal
 import socket
+import subprocess
 import sys
+import urllib.request
 import warnings
 
 import pytest
 
 from sidestep.cli.main import main
+from sidestep.service.logs import PlainFormatter
 
 
 def test_a_port_in_use_is_said_in_one_sentence_before_anything_is_begun(
@@ -25,3 +32,35 @@ def test_a_port_in_use_is_said_in_one_sentence_before_anything_is_begun(
     assert f"port {port}" in said
     assert "--port" in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.full  # a server that plays 26 visits first
+def test_the_demo_begins_with_the_address_for_people_and_logs_only_after_it(tmp_path):
+    code = "import sys; from sidestep.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "serve", "--demo", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as served:
+        said = [next(served.stderr).strip() for _ in range(5)]
+        address = said[2].removeprefix("sidestep: listening at ")
+        with urllib.request.urlopen(f"{address}/studies/demo") as page:
+            assert page.status == 200
+        served.send_signal(signal.SIGINT)
+        logged = served.stderr.read()
+    assert served.returncode == 0
+    assert said[0] == "sidestep: playing the first visits of the demo ..."
+    assert said[3] == f"Open {address}/studies/demo in a browser. Ctrl-C stops."
+    assert [json.loads(line)["route"] for line in logged.split("\n") if line] == ["/studies/{name}"]
+
+
+@pytest.mark.parametrize(
+    ("level", "message", "more", "shown"),
+    [
+        (20, "answered", {"method": "GET", "route": "/", "status": 200, "ms": 3.7}, ""),
+        (40, "a storage problem", {}, "error: a storage problem"),
+    ],
+)
+def test_a_person_at_a_terminal_reads_short_lines(level, message, more, shown):
+    record = logging.makeLogRecord({"levelno": level, "levelname": "ERROR", "msg": message})
+    record.more = more
+    line = PlainFormatter().format(record)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d .+", line)
+    assert line[9:] == (shown or "GET / 200 in 3.7 ms")

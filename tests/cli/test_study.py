@@ -272,3 +272,35 @@ def test_an_edited_row_shows_in_verify(started):
     done = started("verify", "bp")
     assert done.returncode == 1
     assert "not as it should be" in done.stdout or "not" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "needs", "got"),
+    [
+        (
+            "tell bp",
+            "study tell needs NAME TICKET VALUE, got no TICKET",
+            "tell bp-pilot-07 55 138.0",
+        ),
+        (
+            "tell bp 2",
+            "study tell needs NAME TICKET VALUE, got no VALUE",
+            "tell bp-pilot-07 55 138.0",
+        ),
+        (
+            "correct bp 2 --reason misread",
+            "study correct needs NAME NUMBER VALUE --reason REASON, got no VALUE",
+            'correct bp-pilot-07 55 136.0 --reason "misread"',
+        ),
+        ("correct bp", "got no NUMBER", "correct bp-pilot-07 55 136.0"),
+        ("correct bp 2 138", "got no --reason REASON", "correct bp-pilot-07 55 136.0"),
+        ("best", "study best needs NAME, got none (name of the study)", "best bp-pilot-07"),
+        ("import", "study import needs [NAME] FILE, got none", "import bp-pilot-07 earlier.csv"),
+    ],
+)
+def test_what_a_command_lacks_is_one_sentence_with_an_example(run, typed, needs, got):
+    done = run(*typed.split())
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert needs in done.stderr
+    assert f"for example: sidestep study {got}" in done.stderr

@@ -5,7 +5,6 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.aims import (
-    gradient_within,
     projected,
     rests,
     value_within,
@@ -59,18 +58,6 @@ def test_projected_is_the_reward_of_the_pooled_frame(seed, rank):
         rest = pooled_frame(drawn, weights, rank).rest
         np.testing.assert_allclose(rests(draws, rank, weights)[n], rest, atol=1e-12)
         np.testing.assert_allclose(rewards[n], arms @ rest, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_gradient_is_that_of_finite_differences(seed):
-    vectors, arms, limits = some(seed)
-    for action in arms[:10]:
-        slopes = gradient_within(limits, vectors, action)
-        for v, j in np.ndindex(vectors.shape):
-            step = np.zeros_like(vectors)
-            step[v, j] = 1e-6
-            ends = [by_hand(vectors + sign * step, action, limits) for sign in (1, -1)]
-            assert slopes[v, j] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-6)
 
 
 def test_without_protection_or_with_endless_tolerance_it_is_the_plain_linear_bandit():

@@ -7,8 +7,18 @@ import pytest
 
 from sidestep.core.forms import Menu
 from sidestep.core.gaussian import expected_gain
-from sidestep.core.information import best_measurement, best_mixture, information, standing
-from sidestep.core.posterior import Posterior, variance
+from sidestep.core.information import (
+    Mixture,
+    best_measurement,
+    best_mixture,
+    dearer,
+    information,
+    pays_back,
+    picked,
+    standing,
+)
+from sidestep.core.posterior import Posterior
+from sidestep.core.telling import variance
 
 
 def test_expected_gain_is_the_mean_of_a_positive_part(oracle):
@@ -65,25 +75,31 @@ def test_the_best_measurement_weighs_costs():
     assert best.tolist() == [0.5, 0.2]
 
 
-@pytest.mark.full
 def test_a_mixture_is_as_good_as_every_mixture_of_a_fine_grid():
     rng = np.random.default_rng(3)
     for _ in range(50):
         regret, information = rng.random(6) + 0.01, rng.random(6)
-        chosen = {best_mixture(regret, information, coin) for coin in np.linspace(0, 0.999, 400)}
-        shares = [
-            np.mean(
-                [
-                    best_mixture(regret, information, coin) == k
-                    for coin in np.linspace(0, 0.999, 400)
-                ]
-            )
-            for k in sorted(chosen)
-        ]
-        r, i = (np.dot(shares, values[sorted(chosen)]) for values in (regret, information))
+        mixture = best_mixture(regret, information)
+        shares, chosen = (mixture.share, 1 - mixture.share), [mixture.first, mixture.second]
+        r, i = (np.dot(shares, values[chosen]) for values in (regret, information))
         q = np.linspace(0, 1, 101)[:, None, None]
         mixed = (
             q * regret[:, None] + (1 - q) * regret,
             q * information[:, None] + (1 - q) * information,
         )
-        assert r**2 / i <= (mixed[0] ** 2 / mixed[1]).min() * 1.02
+        assert r**2 / i <= (mixed[0] ** 2 / mixed[1]).min() * (1 + 1e-9)
+
+
+def test_a_coin_picks_the_first_arm_of_a_mixture_as_often_as_its_share_says():
+    mixture = Mixture(3, 1, 0.25)
+    assert [picked(mixture, coin) for coin in (0.0, 0.2, 0.25, 0.9)] == [3, 3, 1, 1]
+    assert dearer(np.array([0.0, 0.4, 0.0, 0.1]), mixture) == 1
+
+
+def test_a_question_is_asked_at_once_where_it_earns_its_price_in_as_many_rounds_as_were_played():
+    settled, price, least = 50.0, 0.6, 0.1  # one answer leaves nothing open
+    assert not pays_back(least, price, settled, 5.0)
+    assert pays_back(least, price, settled, 7.0)
+    quarter = math.log(4.0)  # of the variance: half of the deviation, and of the regret, is left
+    assert not pays_back(least, price, quarter, 11.0)
+    assert pays_back(least, price, quarter, 13.0)

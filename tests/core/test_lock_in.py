@@ -74,6 +74,17 @@ def test_an_arm_that_every_rival_was_measured_against_is_not_locked_in():
     assert not locked_in(monitor, LOUD, evidence, menu, 1, 1)[0]
 
 
+def test_nothing_is_locked_in_where_the_protected_vectors_leave_no_reward():
+    rng, rho = np.random.default_rng(1), np.full(3, 0.1)
+    arms = ss.Arms(rng.standard_normal((9, 2)))
+    menu, evidence = Menu(arms.columns, arms.squared), no_evidence(rho, 2)
+    for turn, feedback in enumerate(rng.standard_normal(20)):
+        absorb(evidence, rho, np.array(arms.vectors[turn % 2]), turn % 3, feedback)
+    known = LOUD._replace(rho=rho, noise=np.ones(3))
+    for rank, expected in [(1, True), (2, False)]:
+        assert locked_in(LockInMonitor(2, False), known, evidence, menu, rank, 0)[0] == expected
+
+
 def test_a_noise_scale_that_is_not_told_is_learned_and_raises_no_alarm_of_its_own():
     world = failure(1.0)
     arms, rng = world.actions, np.random.default_rng(3)

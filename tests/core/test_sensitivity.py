@@ -9,7 +9,13 @@ from sidestep.core.actions import Arms
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.forms import Menu
-from sidestep.core.sensitivity import first_order_values, frame, gradient, pooled_frame
+from sidestep.core.sensitivity import (
+    first_order_values,
+    frame,
+    gradient,
+    gradient_matrices,
+    pooled_frame,
+)
 
 
 def unit_rows(rng, count, d):
@@ -91,6 +97,16 @@ def test_the_gradient_is_that_of_finite_differences_at_rank_s(L, s):
             assert slopes[i, j] == pytest.approx(
                 difference / (2 * step), rel=1e-6, abs=1e-6 * np.abs(slopes).max()
             )
+
+
+@pytest.mark.parametrize(("L", "rank"), [(0, 0), (3, 0), (1, 1), (4, 2), (7, 3), (7, 6)])
+def test_the_gradient_of_every_action_at_once_is_that_of_one(L, rank):
+    rng = np.random.default_rng([5, L, rank])
+    vectors, action = low_rank(rng, L, max(rank, 1), 6), rng.standard_normal(6)
+    view = frame(vectors.copy(), rank)
+    matrices, rest = gradient_matrices(vectors, rank)
+    assert rest == pytest.approx(view.rest, abs=1e-10)
+    assert matrices @ action == pytest.approx(gradient(view, action), abs=1e-9)
 
 
 def test_with_rows_that_count_more_or_less_the_gradient_is_that_of_finite_differences():

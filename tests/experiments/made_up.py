@@ -51,18 +51,11 @@ def trace_of(job, regret, phases="play", indices=None, actions=None):
     angle = 0.01 * t
     action = np.column_stack([np.cos(angle), np.sin(angle)]) if actions is None else actions
     phase = np.array([phases] * job.horizon) if isinstance(phases, str) else np.array(phases)
-    columns = {
-        "number": t,
-        "vector": index,
-        "phase": np.array([PHASES.index(word) for word in phase]),
-        "value": np.zeros(job.horizon),
-        "width": 1 / np.sqrt(t),
-        "feedback": (action * THETA[index]).sum(axis=1),
-        "regret": regret,
-        "cumulative": np.cumsum(regret),
-    }
-    for name, values in columns.items():
-        getattr(record, name)[:] = values[kept]
+    chosen = t, index, np.array([PHASES.index(word) for word in phase])
+    record.chosen[:3] = np.array(chosen)[:, kept]
+    feedback, value = (action * THETA[index]).sum(axis=1), np.zeros(job.horizon)
+    numbers = value, 1 / np.sqrt(t), feedback, regret, np.cumsum(regret)
+    record.numbers[:] = np.array(numbers)[:, kept]
     record.action[:] = action[kept]
     record.counts[:] = np.bincount(index, minlength=2)
     return Trace("Made", job.horizon, job.seed, record)

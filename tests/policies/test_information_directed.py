@@ -5,6 +5,7 @@ import pytest
 
 import sidestep as ss
 from benchmarks.information import WORLDS
+from sidestep.environments import held_out
 
 
 def regrets(policy, make, horizon, runs):
@@ -52,6 +53,15 @@ def test_where_every_direction_is_shown_it_has_three_quarters_of_its_siblings_re
     ours = regrets(ss.InformationDirected, family.make, family.horizon, 50)
     sibling = regrets(ss.DirectedThompson, family.make, family.horizon, 50)
     assert oracle.mean_at_most(ours - most * sibling, 0.0)
+
+
+@pytest.mark.slow
+def test_told_vectors_ten_times_too_long_it_has_no_more_regret_than_its_sibling(oracle):
+    ours, sibling = (
+        regrets(policy, lambda seed: held_out("wide-prior", seed=seed), 1000, 30)
+        for policy in (ss.InformationDirected, ss.DirectedThompson)
+    )
+    assert oracle.mean_at_most(ours - 0.75 * sibling, 0.0)
 
 
 @pytest.mark.slow

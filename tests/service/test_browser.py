@@ -227,7 +227,7 @@ def test_what_takes_a_while_comes_by_itself(story, tmp_path, monkeypatch):
         with story(running.url, **LOOKS["desktop"]) as it:
             page = it.open("/studies/bp")
             expect(page.get_by_role("heading", name="Being worked out")).to_be_visible()
-            expect(page.locator("#best .effects")).to_be_visible(timeout=20_000)
+            expect(page.locator("#best .mini")).to_be_visible(timeout=20_000)
             expect(page.locator("#candidates table")).to_be_visible(timeout=20_000)
 
 

@@ -430,8 +430,41 @@ def example_fields():
         "p__low": ["0"],
         "p__high": ["10"],
         "p__tolerance": ["1"],
+        "p__harm": ["both"],
         "p__baseline": [""],
     }
+
+
+@pytest.mark.parametrize(
+    ("harm", "kept"), [("both", 1.0), ("rise", (None, 1.0)), ("fall", (-1.0, None))]
+)
+def test_a_tolerance_may_have_one_side_where_only_a_rise_or_a_fall_harms(
+    running, browser, harm, kept
+):
+    fields = {**example_fields(), "aim": "within", "rank": "", "p__harm": [harm]}
+    shown = browser.post("/new", do="preview", **fields).text
+    assert re.findall(r'<option value="(\w+)" selected>', shown.partition("p.harm")[2])[0] == harm
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
+    assert Study.open("tea", running.store).plan.protected[0].tolerance == kept
+
+
+def test_a_first_question_may_be_kept_near_the_baseline(running, browser):
+    browser.post("/new", do="create", **example_fields())
+    assert "Stay near the baseline" in text_of(browser.get("/studies/tea"))
+    browser.post("/studies/tea/ask", step__0="10", step__1="1")
+    (question,) = Study.open("tea", running.store).questions()
+    assert question.body["request"]["largest_step"] == {"heat": 10.0, "time": 1.0}
+    assert abs(question.body["action"]["heat"] - 80) <= 10
+
+
+def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
+    study = clinic(running.store)
+    study.tell(None, 139.0, measured="sodium", given=study.plan.baseline)
+    browser.post("/studies/bp/ask", **{f"step__{place}": "0.01" for place in range(3)})
+    page = text_of(browser.get("/studies/bp?wait=1"))
+    said = "It is the baseline, from which every change is counted: systolic pressure and every"
+    assert f"Nothing. {said}" in page
+    assert "0.00 to 0.00" not in page
 
 
 @pytest.mark.parametrize(
@@ -441,10 +474,9 @@ def example_fields():
         ({"f__low": ["200", "1", ""]}, "heat must have low < high"),
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
-        ({"p__tolerance": ["to"]}, "low <= 0 <= high"),
         ({"f__levels": ["", "6,25; 12,5", ""]}, "write 6.25 with a point"),
+        ({"p__tolerance": ["-1"], "p__harm": ["rise"]}, "tolerance of bitterness must be positive"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
-        ({"f__levels": ["", "6,25; 12,5"]}, "6.25 with a point"),
         ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
 )
@@ -454,15 +486,6 @@ def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, s
     assert said.lower() in text_of(page).lower()
     assert "Nothing was saved" in text_of(page)
     assert running.store.names() == []
-
-
-@pytest.mark.parametrize(
-    ("typed", "limits"), [("1", (-1, 1)), ("−0.5 to 1", (-0.5, 1)), ("to 1", (None, 1))]
-)
-def test_a_tolerance_may_have_two_sides_or_one(running, browser, typed, limits):
-    fields = {**example_fields(), "p__tolerance": [typed]}
-    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
-    assert Study.open("tea", running.store).plan.protected[0].limits == limits
 
 
 def test_more_rows_come_without_script(browser):

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from clinic import clinic, play
+from clinic import FACTORS, clinic, play
 from sidestep.studies.cards.ask_card import why_text
 from sidestep.studies.cards.best_card import best_card
 from sidestep.studies.cards.card import (
@@ -20,6 +20,7 @@ from sidestep.studies.cards.card import (
     Verdict,
     verdict_of,
 )
+from sidestep.studies.cards.card_json import card_to_json
 from sidestep.studies.cards.doubt import asked_twice, doubt_text
 from sidestep.studies.cards.markup import Markup, tag
 from sidestep.studies.cards.overview import age_text
@@ -291,7 +292,31 @@ def test_caution_is_said_where_it_is_taken():
     study = clinic(MemoryStore(), knobs={"caution": 0.95})
     text = " ".join(str(study.ask()).split())
     assert "Asked with caution: within all limits with at least 95%" in text
+    assert "the first questions stay near the baseline" in text
     assert "not a fence" not in text
+
+
+def test_at_the_baseline_a_card_says_in_words_that_nothing_changes():
+    study = clinic(MemoryStore())
+    still = {factor.name: 0.01 for factor in FACTORS}  # less than a step of any
+    ticket = study.ask(largest_step=still)
+    study.tell(ticket.id, 139.0, measured="sodium")
+    assert ticket.action == study.plan.baseline
+    said = "It is the baseline, from which every change is counted: systolic pressure and every "
+    said += "protected marker stay as they are."
+    for card in (ticket.card, study.best().card):
+        words = json.dumps(card_to_json(card), ensure_ascii=False)
+        for text in (str(card), card.to_json()["text"], card._repr_html_(), words):
+            assert said in " ".join(text.split())
+            assert "0.00" not in text
+
+
+def test_a_first_question_may_be_far_from_the_baseline_and_says_what_keeps_it_near():
+    text = " ".join(str(clinic(MemoryStore()).ask()).split())
+    assert "may be far from the baseline" in text
+    assert "A largest step keeps them near it." in text
+    near = clinic(MemoryStore()).ask(largest_step={"lisinopril": 10})
+    assert "in every direction that is allowed" in " ".join(str(near).split())
 
 
 def test_a_wide_head_goes_on_two_lines():

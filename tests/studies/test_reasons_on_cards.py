@@ -152,7 +152,11 @@ def test_the_baseline_is_no_finding(study):
     )
     assert "Nothing but the baseline is yet known to be within limits." in text
     assert "The leading contender is no. 3" in text
-    assert "Systolic pressure stays as it is." in text
+    assert (
+        "It is the baseline, from which every change is counted: systolic pressure and every "
+        "protected marker stay as they are."
+    ) in " ".join(text.split())
+    assert "0.00" not in text
     assert "Every marker within limits" not in text
 
 

@@ -1,5 +1,6 @@
 """Files and servers: every earlier schema opens, and whatever is wrong is said in a sentence."""
 
+import gc
 import os
 import sqlite3
 import subprocess
@@ -91,6 +92,17 @@ def test_a_new_file_is_made_as_the_migrations_would_leave_it(opened, tmp_path):
     for question in (listed, version):
         with migrated.connect() as one, opened.database.engine.connect() as other:
             assert one.execute(question).all() == other.execute(question).all()
+    migrated.dispose()
+
+
+def test_a_store_that_nobody_holds_lets_go_of_its_connections(path):
+    store = SqlStore.open(path)
+    store.create("pilot", {}, actor="ada", body={})
+    pool = store.database.engine.pool
+    assert pool.checkedin() == 1
+    del store
+    gc.collect()
+    assert pool.checkedin() == 0
 
 
 def test_migrations_leave_the_tables_that_the_statements_expect_on_sqlite(opened, tmp_path):

@@ -17,6 +17,7 @@ import typer
 
 from sidestep import __version__
 from sidestep.cli.accounts import tokens, users
+from sidestep.cli.missing import missing_text
 from sidestep.cli.serve import serve
 from sidestep.cli.study import app as study_app
 from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepError
@@ -273,7 +274,10 @@ def main() -> None:
     except Exception as error:
         if not hasattr(error, "show") or not hasattr(error, "exit_code"):
             raise
-        error.show()  # a wrong option, in the words of the parser
+        if said := missing_text(error):
+            print(f"sidestep: {said}", file=sys.stderr)
+        else:
+            error.show()  # a wrong option, in the words of the parser
         sys.exit(error.exit_code)
 
 

@@ -49,7 +49,8 @@ def serve(
     store = open_sql(loaded.settings.storage)
     try:
         laboratory = _demo(store) if demo else None
-        code = run(loaded.settings, store, _say, laboratory)
+        page = "/studies/demo" if demo else ""
+        code = run(loaded.settings, store, lambda address: _say(address, page), laboratory)
     finally:
         store.close()
     raise typer.Exit(code)
@@ -67,8 +68,9 @@ def _demo(store: "SqlStore") -> Any:
     return demo.laboratory
 
 
-def _say(address: str) -> None:
-    print(f"sidestep: listening at {address} (Ctrl-C stops)", file=sys.stderr, flush=True)
+def _say(address: str, page: str) -> None:
+    said = f"\nsidestep: listening at {address}\nOpen {address}{page} in a browser. Ctrl-C stops.\n"
+    print(said, file=sys.stderr, flush=True)
 
 
 def _show_settings(loaded: "Loaded", *, as_json: bool) -> None:

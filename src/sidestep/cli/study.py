@@ -140,7 +140,11 @@ def ask(
 def tell(
     name: Name,
     ticket: Annotated[
-        str, typer.Argument(help="Number of the question; - for a result that nobody asked for.")
+        str,
+        typer.Argument(
+            help="Number of the question, as its card and `study show` have it; - for a result that "
+            "nobody asked for."
+        ),
     ],
     value: Annotated[
         list[str], typer.Argument(help="The result; of a panel sodium=138 potassium=4.1.")

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 DEFAULT = "sidestep.db"
 Name = Annotated[str, typer.Argument(help="Name of the study.")]
-Number = Annotated[int, typer.Argument(help="Number of the question, or of the entry.")]
+Number = Annotated[
+    int, typer.Argument(help="Number of the question, or of an entry in `study history`.")
+]
 Storage = Annotated[
     str,
     typer.Option(

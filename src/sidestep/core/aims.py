@@ -96,22 +96,6 @@ def values_within(
 
 
 @kernel
-def gradient_within(limits: Limits, vectors: FloatArray, action: FloatArray) -> FloatArray:
-    """Derivative of the value of an action in every vector: a, then -+penalty_i a beyond; (L+1, d)."""
-    n, d = vectors.shape
-    out = np.zeros((n, d))
-    for v in range(n):
-        slope = 1.0
-        if v > 0:
-            effect = dot(vectors[v], action)
-            slope = limits.penalty[v - 1] if effect < limits.low[v - 1] else 0.0
-            slope = -limits.penalty[v - 1] if effect > limits.high[v - 1] else slope
-        for j in range(d):
-            out[v, j] = slope * action[j]
-    return out
-
-
-@kernel
 def expected_within(limits: Limits, posterior: Posterior, action: FloatArray) -> float:
     """Posterior mean of the value of an action: the penalties are averaged, not taken at the mean."""
     value = dot(posterior.mean[0], action)

@@ -21,8 +21,9 @@ from sidestep.core.gaussian import chance_above
 from sidestep.core.geometry import dot, lowest_argmax
 from sidestep.core.kernels import FAMILIES, by_type, kernel
 from sidestep.core.places import Found, Place
-from sidestep.core.posterior import Posterior, effect_of, most_telling_arm, spreads_of
+from sidestep.core.posterior import Posterior, effect_of, spreads_of
 from sidestep.core.solids import Body
+from sidestep.core.telling import most_telling_arm
 from sidestep.core.tolerances import Limits
 
 TURNS = 3  # of drawing in the limits of a solid

@@ -154,7 +154,7 @@ def _part(options: Options) -> dict[str, Any]:
     """Options of numba for a kernel that only compiled code calls."""
     part: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     if knows_parts():
-        part["pipeline_class"] = _part_compiler()
+        part["pipeline_class"] = _part_compiler(options.small)
     return part | _settings(options)
 
 
@@ -190,12 +190,19 @@ def knows_parts() -> bool:
 
 
 @cache
-def _part_compiler() -> Any:
+def _part_compiler(small: bool) -> Any:
     """Numba's compiler, but for code that is only ever linked into the code of an entry."""
     from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
     from numba.core.compiler import Compiler  # noqa: PLC0415
 
     class Part(JITCodeLibrary):  # type: ignore[misc]
+        def add_ir_module(self, module: Any) -> None:
+            for function in module.functions if small else ():
+                if function.blocks:  # else it is another's
+                    function.attributes.add("optsize")
+                    function.attributes.add("noinline")
+            super().add_ir_module(module)
+
         def _optimize_final_module(self) -> None:
             """Leave that to the entry."""
 

@@ -176,7 +176,7 @@ def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
     evidence.streak[0] = evidence.streak[0] + 1 if same else 1
 
 
-@kernel
+@kernel(small=True)
 def fade(evidence: Evidence, rho: FloatArray, discount: float) -> None:
     """Let every sum fade to the share `discount`, and compute what follows from them anew, in place."""
     d = evidence.centre.shape[1]
@@ -192,7 +192,7 @@ def fade(evidence: Evidence, rho: FloatArray, discount: float) -> None:
         refactor(evidence, rho, i)
 
 
-@kernel
+@kernel(small=True)
 def refactor(evidence: Evidence, rho: FloatArray, index: int) -> None:
     """Compute centre, inverse and log-determinant of one vector from its sums, in place."""
     gram, gram_low = evidence.gram[index], evidence.gram_low[index]
@@ -220,7 +220,7 @@ def refactor(evidence: Evidence, rho: FloatArray, index: int) -> None:
             centre[j] += correction[j]
 
 
-@kernel
+@kernel(small=True)
 def _residual(
     gram: FloatArray,
     gram_low: FloatArray,

@@ -145,7 +145,7 @@ def orthonormal(vectors: FloatArray) -> FloatArray:
     return basis[:rank]
 
 
-@kernel
+@kernel(small=True)
 def project_off(basis: FloatArray, vector: FloatArray) -> FloatArray:
     """What is left of the vector once the span of an orthonormal basis is taken out; (d,)."""
     left = vector.copy()
@@ -197,7 +197,7 @@ def total(counts: IntArray, first: int) -> int:
     return seen
 
 
-@kernel
+@kernel(small=True)
 def cholesky(matrix: FloatArray) -> FloatArray:
     """Lower factor of a positive definite matrix; (d, d)."""
     d = matrix.shape[0]
@@ -209,7 +209,7 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     return factor
 
 
-@kernel
+@kernel(small=True)
 def solve_cholesky(factor: FloatArray, right: FloatArray) -> FloatArray:
     """Solution of (factor factor') x = right; (d,)."""
     d = right.size
@@ -225,7 +225,7 @@ def solve_cholesky(factor: FloatArray, right: FloatArray) -> FloatArray:
     return x
 
 
-@kernel
+@kernel(small=True)
 def inverse_into(factor: FloatArray, out: FloatArray) -> None:
     """Inverse of factor factor', made symmetric, into `out` (d, d)."""
     d = factor.shape[0]

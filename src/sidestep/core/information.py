@@ -13,8 +13,13 @@ rarely, and never quite given up.
 
 A contest between two arms has the gradient g = g(a) - g(b) in every vector (sensitivity.py, aims.py) and
 the variance sum_v R_v^2 |g_v|^2 in the metric V_v^-1. Measuring vector v along an action takes
-red(a, v) off it (posterior.py): the information is -log(1 - red / variance), summed over contests, for a
+red(a, v) off it (telling.py): the information is -log(1 - red / variance), summed over contests, for a
 unit of cost.
+
+The mixture with the least (regret)^2 / information asks with some probability a round, which is right
+where many answers are needed. Where one answer settles a contest it puts that answer off, and what is
+played meanwhile may be wrong. So a question that earns its price within as many rounds as were played
+(a horizon for a player who is told none) is asked at once.
 """
 
 from typing import NamedTuple
@@ -27,8 +32,9 @@ from sidestep.core.gaussian import expected_gain
 from sidestep.core.geometry import apply, lowest_argmax
 from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
-from sidestep.core.posterior import Posterior, variance
+from sidestep.core.posterior import Posterior
 from sidestep.core.quadratics import both_forms
+from sidestep.core.telling import variance
 
 CERTAIN = 1.0 - 1e-12  # share of a contest's variance that one measurement takes off at most
 
@@ -135,9 +141,17 @@ def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatA
     return best, vector
 
 
+class Mixture(NamedTuple):
+    """Two arms, and how often the first is played."""
+
+    first: int
+    second: int
+    share: float
+
+
 @kernel
-def best_mixture(regret: FloatArray, information: FloatArray, coin: float) -> int:
-    """Of the mixture of two arms with the least (regret)^2 / information the arm that a coin picks.
+def best_mixture(regret: FloatArray, information: FloatArray) -> Mixture:
+    """The mixture of two arms with the least (regret)^2 / information.
 
     For a partner j and share q of arm i the ratio is (r_j + q dr)^2 / (I_j + q dI), dr = r_i - r_j and
     dI = I_i - I_j, least at q = (r_j dI - 2 I_j dr) / (dr dI) or at an end. Mixtures with the arm of
@@ -158,7 +172,31 @@ def best_mixture(regret: FloatArray, information: FloatArray, coin: float) -> in
             ratio = _ratio(regret[j] + q * rise, information[j] + q * more)
             if ratio < least * (1.0 - 1e-12):
                 first, second, share, least = i, j, q, ratio
-    return first if coin < share else second
+    return Mixture(first, second, share)
+
+
+@kernel
+def picked(mixture: Mixture, coin: float) -> int:
+    """The arm that a coin picks."""
+    return mixture.first if coin < mixture.share else mixture.second
+
+
+@kernel
+def dearer(regret: FloatArray, mixture: Mixture) -> int:
+    """The arm of a mixture that costs more, for what it tells."""
+    if regret[mixture.first] > regret[mixture.second]:
+        return mixture.first
+    return mixture.second
+
+
+@kernel
+def pays_back(least: float, price: float, information: float, rounds: float) -> bool:
+    """Whether a question earns its price within so many rounds.
+
+    A measurement that leaves exp(-information) of a contest's variance leaves the square root of that
+    of its standard deviation, and of the expected regret, `least`, which is proportional to it.
+    """
+    return bool(rounds * least * (1.0 - np.exp(-0.5 * information)) > price)
 
 
 @kernel

@@ -29,6 +29,7 @@ class Options(NamedTuple):
     refcounts: bool  # False: it allocates nothing, so that numba need not count references
     fma: bool  # a product and the sum it goes into may be rounded once (fused multiply-add)
     nogil: bool  # it runs long: other threads of Python go on meanwhile
+    small: bool  # its loops are short, or run rarely: they are not unrolled, which compiles sooner
 
 
 KERNELS: dict[Callable[..., Any], Options] = {}
@@ -41,7 +42,12 @@ def kernel(function: Function) -> Function: ...
 
 @overload
 def kernel(
-    *, inline: bool = ..., refcounts: bool = ..., fma: bool = ..., nogil: bool = ...
+    *,
+    inline: bool = ...,
+    refcounts: bool = ...,
+    fma: bool = ...,
+    nogil: bool = ...,
+    small: bool = ...,
 ) -> Callable[[Function], Function]: ...
 
 
@@ -52,6 +58,7 @@ def kernel(
     refcounts: bool = True,
     fma: bool = False,
     nogil: bool = False,
+    small: bool = False,
 ) -> Any:
     """Note a function as a kernel, and return it as it is.
 
@@ -61,7 +68,7 @@ def kernel(
     """
 
     def note(function: Any) -> Any:
-        KERNELS[function] = Options(inline, refcounts, fma, nogil)
+        KERNELS[function] = Options(inline, refcounts, fma, nogil, small)
         return function
 
     return note if function is None else note(function)

@@ -20,17 +20,11 @@ import numpy as np
 from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu, arm_of
+from sidestep.core.forms import Menu
 from sidestep.core.geometry import TIE
 from sidestep.core.kernels import kernel
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    most_telling,
-    noise_levels,
-    variance,
-)
-from sidestep.core.sensitivity import Frame, frame, gradient
+from sidestep.core.posterior import Posterior, Prior, noise_levels
+from sidestep.core.sensitivity import gradient_matrices
 
 
 class LockInMonitor(NamedTuple):
@@ -47,39 +41,17 @@ def is_due(patience: int, streak: int) -> bool:
     return looks > 0 and looks & (looks - 1) == 0 and streak % patience == 0
 
 
-def _advantages(
-    view: Frame, posterior: Posterior, radii: FloatArray, apart: FloatArray
-) -> FloatArray:
-    """By how much every arm b may be better than a, given b - a in the columns of `apart`; (K,).
-
-    The gradient is linear in the action, g_v(b) = G_v b, so that what a set allows is a quadratic form.
-    """
-    off = np.eye(len(apart)) - view.basis.T @ view.basis
-    advantage = view.rest @ apart
-    for v, radius_v in enumerate(radii):
-        slope = off  # G_v', (d, d): sensitivity.gradient of every axis
-        if v > 0:
-            slope = -(view.coefficients[v - 1] * off + np.outer(view.dual[v - 1], view.rest))
-        metric = slope @ posterior.inverse[v] @ slope.T
-        advantage += radius_v * np.sqrt(np.maximum(_squares(metric, apart), 0.0))
-    return advantage
+def _reductions(posterior: Posterior, moved: FloatArray, columns: FloatArray) -> FloatArray:
+    """red(a, v) of every vector along every column a; `moved` is V_v^-1 g_v, (L+1, d); (L+1, K)."""
+    taken = (posterior.noise[:, None] * (moved @ columns)) ** 2
+    return np.asarray(taken / (1.0 + _squares(posterior.inverse, columns)))
 
 
-def _squares(metric: FloatArray, columns: FloatArray) -> FloatArray:
-    """|a|^2 in the metric for every column a; (K,)."""
-    return np.einsum("jk,jk->k", columns, metric @ columns)
-
-
-def _most_telling_arm(
-    posterior: Posterior, slopes: FloatArray, columns: FloatArray
-) -> tuple[int, int]:
-    """The arm and the vector whose measurement takes most off what is contested; ties: lowest."""
-    told = [
-        noise**2 * (slope @ inverse @ columns) ** 2 / (1.0 + _squares(inverse, columns))
-        for slope, inverse, noise in zip(slopes, posterior.inverse, posterior.noise, strict=True)
-    ]
-    v, arm = divmod(_lowest_argmax(np.concatenate(told)), columns.shape[1])
-    return arm, v
+def _squares(metrics: FloatArray, columns: FloatArray) -> FloatArray:
+    """|a|^2 in every metric for every column a; (n, K)."""
+    n, d, _ = metrics.shape
+    moved = (metrics.reshape(n * d, d) @ columns).reshape(n, d, -1)
+    return np.einsum("jk,njk->nk", columns, moved)
 
 
 def _lowest_argmax(values: FloatArray) -> int:
@@ -90,8 +62,10 @@ def _lowest_argmax(values: FloatArray) -> int:
 
 def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
     """The same with every noise scale that is not told, NaN, learned from the residuals so far."""
+    if not np.isnan(confidence.noise).any():
+        return confidence
     M, A, d = confidence.norm_bound, confidence.action_bound, evidence.centre.shape[1]
-    prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A)
+    prior = Prior(confidence.rho, confidence.noise, M * M / d, M * A, d)
     return confidence._replace(noise=noise_levels(prior, evidence))
 
 
@@ -104,19 +78,24 @@ def locked_in(
     arm: int,
 ) -> tuple[bool, int, int]:
     """Whether the arm is locked in, and the arm and the vector to play instead where it explores."""
-    action = arm_of(menu, arm)
     known = _with_noise(confidence, evidence)
     posterior = Posterior(evidence.centre, evidence.inverse, known.noise)
     radii = np.array([radius(known, evidence, v) for v in range(evidence.counts.size)])
-    view = frame(evidence.centre, rank)
-    apart = menu.columns - action[:, None]
-    advantage = _advantages(view, posterior, radii, apart)
+    slopes, rest = gradient_matrices(evidence.centre, rank)
+    action = menu.columns[:, arm : arm + 1]
+    apart = menu.columns - action
+    # the gradient is linear in the action, so that what a set allows is a quadratic form
+    metrics = slopes.transpose(0, 2, 1) @ evidence.inverse @ slopes
+    advantage = rest @ apart + radii @ np.sqrt(np.maximum(_squares(metrics, apart), 0.0))
     contender = _lowest_argmax(advantage)
-    worst = gradient(view, apart[:, contender].copy())
-    _, reduction_here = most_telling(posterior, np.ones(radii.size), worst, action)
-    lasting = monitor.patience * reduction_here < variance(posterior, worst)
-    if advantage[contender] <= 0.0 or not lasting:
+    if advantage[contender] <= 0.0:
         return False, arm, 0
-    if not monitor.explores:
-        return True, arm, 0
-    return True, *_most_telling_arm(posterior, worst, menu.columns)
+    worst = slopes @ apart[:, contender]
+    moved = (worst[:, None, :] @ evidence.inverse)[:, 0, :]
+    contested = known.noise**2 @ (worst * moved).sum(axis=1)
+    lasting = monitor.patience * _reductions(posterior, moved, action).max() < contested
+    if not (lasting and monitor.explores):
+        return bool(lasting), arm, 0
+    told = _reductions(posterior, moved, menu.columns)
+    vector, telling = divmod(_lowest_argmax(told.ravel()), told.shape[1])
+    return True, telling, vector

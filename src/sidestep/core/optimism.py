@@ -91,7 +91,7 @@ def _first_order(
     surrogate: FirstOrder, known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int
 ) -> None:
     rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
-    if _something_is_left(known[1], n, values):
+    if _something_is_left(menu.columns.shape[0], n, values):
         write_first_order(known[0], known[1], menu, rows, values)
 
 
@@ -105,7 +105,7 @@ def fill_rows(known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: i
     """Fill forms and radii of the rows in play; False where nothing is left of the target."""
     confidence, evidence = known
     workspace = forms.workspace
-    if not _something_is_left(evidence, n, workspace.values[: menu.squared.size]):
+    if not _something_is_left(menu.columns.shape[0], n, workspace.values[: menu.squared.size]):
         return False
     for i in range(n):
         fill(forms, evidence, confidence.rho, menu, workspace.rows[i])
@@ -114,9 +114,9 @@ def fill_rows(known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: i
 
 
 @kernel(refcounts=False)
-def _something_is_left(evidence: Evidence, n: int, values: FloatArray) -> bool:
+def _something_is_left(d: int, n: int, values: FloatArray) -> bool:
     """Whether s < d. Else nothing is left of the target, and every value is zero."""
-    if n <= evidence.centre.shape[1]:
+    if n <= d:
         return True
     for k in range(values.size):
         values[k] = 0.0

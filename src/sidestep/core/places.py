@@ -13,13 +13,9 @@ from sidestep.core.forms import Menu, arm_of, winner
 from sidestep.core.geometry import dot, lowest_argmax
 from sidestep.core.kernels import FAMILIES, by_type, kernel
 from sidestep.core.levels import padded, padded_vector
-from sidestep.core.posterior import (
-    Posterior,
-    most_telling_action,
-    most_telling_arm,
-    without_levels,
-)
+from sidestep.core.posterior import Posterior, effects_alone
 from sidestep.core.solids import Body, farthest
+from sidestep.core.telling import most_telling_action, most_telling_arm
 from sidestep.core.tolerances import Limits
 
 Place: TypeAlias = Menu | Body  # where an action is chosen
@@ -86,7 +82,7 @@ def _telling_in_solid(
     body: Body, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
 ) -> Telling:
     """Where levels are learned, an action of the solid is looked for as if they were known."""
-    effects = without_levels(posterior) if posterior.mean.shape[1] > slopes.shape[1] else posterior
+    effects = effects_alone(posterior, posterior.mean.shape[1] > slopes.shape[1])
     action, v, gain = most_telling_action(effects, costs, slopes, body, towards)
     return Telling(action, ON_A_SOLID, v, gain)
 

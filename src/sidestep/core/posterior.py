@@ -1,12 +1,8 @@
-"""What is believed of every vector, and what one more measurement would tell.
+"""What is believed of every vector.
 
     theta_v ~ N(centre_v, R_v^2 V_v^-1),   V_v = rho_v I + sum of a a',   rho_v = R_v^2 d / M^2
 
-is the posterior of the prior N(0, M^2/d) and Gaussian noise. Measuring vector v along a takes
-
-    red(a, v) = R_v^2 <g_v, V_v^-1 a>^2 / (1 + |a|^2_{V_v^-1})
-
-off the variance sum_v R_v^2 |g_v|^2_{V_v^-1} of a quantity with gradient g (sensitivity.py).
+is the posterior of the prior N(0, M^2/d) and Gaussian noise.
 
 Where R_v is not told it is learned: the least sum of squares of a vector over its degrees of freedom,
 drawn towards that of all vectors together while its own are few. No measurement can say anything of
@@ -21,22 +17,17 @@ import numpy as np
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_positive
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu
 from sidestep.core.geometry import (
-    apply,
     cholesky,
     copy_into,
     dot,
     inverse_into,
-    lowest_argmax,
     quadratic,
-    scaled,
     solve_cholesky,
 )
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
-from sidestep.core.quadratics import both_forms
-from sidestep.core.solids import BALL, Body, farthest
+from sidestep.core.width import narrow_into
 from sidestep.errors import InputError
 
 BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
@@ -52,10 +43,14 @@ class Prior(NamedTuple):
     noise: FloatArray  # R_v, (L+1,); NaN where it is learned
     variance: float  # M^2 / d, of every coordinate
     largest: float  # M A: noise before anything is known of it
+    dim: int  # d; a level, where it is learned, comes after
+    doubt: float = 0.0  # level at which M is doubted (core/width.py); 0: never
 
 
-def prior_of(problem: Problem, rho: float | None) -> Prior:
+def prior_of(problem: Problem, rho: float | None, doubt: float = 0.0) -> Prior:
     """What a Thompson player believes before the first round; rho None: the honest one.
+
+    doubt: the level at which M is doubted; with a rho of one's own it never is.
 
     A draw with covariance R_v^2 V_v^-1 is an honest posterior only for rho_v = R_v^2 d / M^2. With a
     larger one the pull towards zero dwarfs the spread that is drawn, and over fixed arms the policy
@@ -69,8 +64,8 @@ def prior_of(problem: Problem, rho: float | None) -> Prior:
         check_positive("rho", rho)
         if np.isnan(noise).any():
             raise InputError(f"rho follows from the noise where noise_scale is None, got rho={rho}")
-        honest = per_vector(rho, problem.n_vectors)
-    return Prior(honest, noise, prior, largest)
+        honest, doubt = per_vector(rho, problem.n_vectors), 0.0
+    return Prior(honest, noise, prior, largest, problem.dim, doubt)
 
 
 def relative_costs(problem: Problem) -> FloatArray:
@@ -92,18 +87,32 @@ class Posterior(NamedTuple):
 
 @kernel
 def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """The belief that the evidence leaves; where every R is told it is the evidence's own."""
+    """The belief that the evidence leaves; where R and M are taken as told it is the evidence's own."""
     learned = False
     for v in range(prior.noise.size):
         learned = learned or np.isnan(prior.noise[v])
-    if not learned:
+    if not learned and prior.doubt == 0.0:
         return Posterior(evidence.centre, evidence.inverse, prior.noise)
-    return posterior_from_sums(evidence, noise_levels(prior, evidence), prior.variance)
+    noise, variances = noise_levels(prior, evidence), np.full(evidence.centre.shape, prior.variance)
+    if prior.doubt > 0.0:
+        narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
+    if not learned and np.min(variances) == prior.variance:
+        return Posterior(evidence.centre, evidence.inverse, prior.noise)
+    return posterior_from_sums(evidence, noise, variances)
 
 
 @kernel
-def posterior_from_sums(evidence: Evidence, noise: FloatArray, variance: float) -> Posterior:
-    """The belief from the sums alone, for one noise and the prior N(0, variance)."""
+def posteriors_of(
+    prior: Prior, evidence: Evidence, has_levels: bool
+) -> tuple[Posterior, Posterior]:
+    """The belief that the evidence leaves, and what it says of the effects alone."""
+    posterior = posterior_of(prior, evidence)
+    return posterior, effects_alone(posterior, has_levels)
+
+
+@kernel(small=True)
+def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatArray) -> Posterior:
+    """The belief from the sums alone, for one noise and the prior N(0, variances), (L+1, d)."""
     n, d = evidence.centre.shape
     posterior = Posterior(np.empty((n, d)), np.empty((n, d, d)), noise)
     precision, moment = np.empty((d, d)), np.empty(d)
@@ -112,14 +121,14 @@ def posterior_from_sums(evidence: Evidence, noise: FloatArray, variance: float) 
             moment[j] = evidence.moment[v, j] + evidence.moment_low[v, j]
             for k in range(d):
                 precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
-            precision[j, j] += noise[v] ** 2 / variance
+            precision[j, j] += noise[v] ** 2 / variances[v, j]
         factor = cholesky(precision)
         inverse_into(factor, posterior.inverse[v])
         copy_into(solve_cholesky(factor, moment), posterior.mean[v])
     return posterior
 
 
-@kernel
+@kernel(small=True)
 def degrees_of_freedom(prior: Prior, evidence: Evidence) -> FloatArray:
     """How many results of every vector are left to tell of its noise; (L+1,)."""
     n, d = evidence.centre.shape
@@ -132,7 +141,7 @@ def degrees_of_freedom(prior: Prior, evidence: Evidence) -> FloatArray:
     return freedom
 
 
-@kernel
+@kernel(small=True)
 def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
     """R of every vector: told, or learned from residuals; (L+1,)."""
     n = prior.noise.size
@@ -154,7 +163,7 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
     return levels
 
 
-@kernel
+@kernel(small=True)
 def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
     """All vectors drawn so many times; normals (times (L+1) d,); (times, L+1, d)."""
     n, d = posterior.mean.shape
@@ -171,9 +180,11 @@ def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
     return drawn
 
 
-@kernel
-def without_levels(posterior: Posterior) -> Posterior:
-    """What is left of a posterior once the levels are summed over: its first d coordinates."""
+@kernel(small=True)
+def effects_alone(posterior: Posterior, has_levels: bool) -> Posterior:
+    """The posterior of the effects. Levels that are learned, the last coordinate, are summed over."""
+    if not has_levels:
+        return posterior
     mean, inverse = posterior.mean[:, :-1].copy(), posterior.inverse[:, :-1, :-1].copy()
     return Posterior(mean, inverse, posterior.noise)
 
@@ -193,7 +204,7 @@ def spreads_of(posterior: Posterior, v: int, columns: FloatArray) -> FloatArray:
     return posterior.noise[v] * np.sqrt(np.maximum(squares, 0.0))
 
 
-@kernel
+@kernel(small=True)
 def row_weights(posterior: Posterior) -> FloatArray:
     """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
     n, d = posterior.mean.shape
@@ -208,94 +219,3 @@ def row_weights(posterior: Posterior) -> FloatArray:
     for v in range(1, n):
         weights[v] /= largest
     return weights
-
-
-@kernel
-def variance(posterior: Posterior, slopes: FloatArray) -> float:
-    """Variance of a quantity with these gradients, to first order."""
-    total = 0.0
-    for v in range(slopes.shape[0]):
-        total += posterior.noise[v] ** 2 * max(quadratic(posterior.inverse[v], slopes[v]), 0.0)
-    return total
-
-
-@kernel
-def reduction(posterior: Posterior, v: int, slope: FloatArray, a: FloatArray) -> float:
-    """red(a, v): variance that one measurement of v along a takes off; slope is g_v."""
-    moved = apply(posterior.inverse[v], a)
-    return (posterior.noise[v] * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
-
-
-@kernel
-def most_telling(
-    posterior: Posterior, costs: FloatArray, slopes: FloatArray, a: FloatArray
-) -> tuple[int, float]:
-    """The vector that is best measured along a, and what a unit of cost takes off; ties: lowest."""
-    best, largest = 0, -1.0
-    for v in range(slopes.shape[0]):
-        here = reduction(posterior, v, slopes[v], a) / costs[v]
-        if here > largest * (1.0 + 1e-10):
-            best, largest = v, here
-    return best, largest
-
-
-@kernel
-def least_known(posterior: Posterior, costs: FloatArray, a: FloatArray) -> int:
-    """The vector with the largest variance along a, for a unit of cost; ties: lowest."""
-    best, largest = 0, -1.0
-    for v in range(costs.size):
-        spread = quadratic(posterior.inverse[v], a)
-        here = posterior.noise[v] ** 2 * spread / costs[v]
-        if here > largest * (1.0 + 1e-10):
-            best, largest = v, here
-    return best
-
-
-@kernel
-def most_telling_arm(
-    posterior: Posterior, costs: FloatArray, slopes: FloatArray, menu: Menu
-) -> tuple[int, int, float]:
-    """The arm and the vector whose measurement takes most off, and how much; all arms looked at."""
-    best_arm, best_v, largest = 0, 0, -1.0
-    along, square = np.empty(menu.squared.size), np.empty(menu.squared.size)
-    for v in range(slopes.shape[0]):
-        direction = apply(posterior.inverse[v], slopes[v])
-        both_forms(menu.columns, direction, posterior.inverse[v], 0.0, along, square)
-        weight = posterior.noise[v] ** 2 / costs[v]
-        for k in range(along.size):
-            along[k] = weight * along[k] * along[k] / (1.0 + square[k])
-        arm = lowest_argmax(along)
-        if along[arm] > largest * (1.0 + 1e-10):
-            best_arm, best_v, largest = arm, v, along[arm]
-    return best_arm, best_v, largest
-
-
-@kernel
-def most_telling_action(
-    posterior: Posterior, costs: FloatArray, slopes: FloatArray, body: Body, reward: FloatArray
-) -> tuple[FloatArray, int, float]:
-    """The same over a solid: of the actions farthest along +-V^-1 g_v the one that tells most.
-
-    On the ball it is (I + V^-1)^-1 V^-1 g_v, exactly; there a and -a tell the same, and the better
-    of the two is taken.
-    """
-    n, d = slopes.shape
-    best: FloatArray = np.zeros(d)
-    best_v, largest = 0, -1.0
-    for v in range(n):
-        telling = apply(posterior.inverse[v], slopes[v])
-        if body.kind == BALL:
-            shifted = posterior.inverse[v].copy()
-            for j in range(d):
-                shifted[j, j] += 1.0
-            telling = solve_cholesky(cholesky(shifted), telling)
-        if dot(telling, telling) == 0.0:
-            continue
-        sign = 1.0 if dot(telling, reward) >= 0.0 else -1.0
-        for _ in range(2):
-            action = farthest(body, scaled(sign, telling))
-            here = reduction(posterior, v, slopes[v], action) / costs[v]
-            if here > largest * (1.0 + 1e-10):
-                best, best_v, largest = action, v, here
-            sign = -sign
-    return best, best_v, largest

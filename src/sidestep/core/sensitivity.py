@@ -17,7 +17,7 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, Ellipsoids, ellipsoids
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
-from sidestep.core.geometry import copy_into, dot, project_off, quadratic
+from sidestep.core.geometry import ROUNDING, copy_into, dot, project_off, quadratic
 from sidestep.core.kernels import kernel
 
 
@@ -31,7 +31,7 @@ class Frame(NamedTuple):
     smallest: float  # smallest singular value that was kept
 
 
-@kernel
+@kernel(small=True)
 def frame(vectors: FloatArray, rank: int) -> Frame:
     """Frame of vectors (L+1, d), target first; of the protected rows the top `rank` directions."""
     L, d = vectors.shape[0] - 1, vectors.shape[1]
@@ -40,7 +40,7 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
         return Frame(np.zeros((0, d)), dual, coefficients, vectors[0].copy(), np.inf)
     left, values, directions = np.linalg.svd(vectors[1:], full_matrices=False)
     kept = 0
-    while kept < min(rank, values.size) and values[kept] > 1e-14 * max(values[0], 1e-300):
+    while kept < min(rank, values.size) and values[kept] > ROUNDING * max(values[0], 1e-300):
         kept += 1
     basis = np.empty((kept, d))
     for j in range(kept):
@@ -54,7 +54,7 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
     return Frame(basis, dual, coefficients, rest, values[kept - 1] if kept else 0.0)
 
 
-@kernel
+@kernel(small=True)
 def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     """The same with rows that count more or less; weights (L+1,).
 
@@ -75,7 +75,7 @@ def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     return view
 
 
-@kernel
+@kernel(small=True)
 def gradient(view: Frame, action: FloatArray) -> FloatArray:
     """Derivative of the reward of an action in every vector: p, then -(x_i p + y_i t); (L+1, d)."""
     L, d = view.dual.shape
@@ -87,6 +87,18 @@ def gradient(view: Frame, action: FloatArray) -> FloatArray:
         for k in range(d):
             out[i + 1, k] = -(view.coefficients[i] * left[k] + share * view.rest[k])
     return out
+
+
+def gradient_matrices(vectors: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
+    """G_v with g_v(a) = G_v a, in numpy, and the rest t of the target; (L+1, d, d), (d,)."""
+    left, values, directions = np.linalg.svd(vectors[1:])
+    sizes = values.tolist()
+    kept = sum(size > ROUNDING * max(sizes[0], 1e-300) for size in sizes[:rank])
+    dual = left[:, :kept] / values[:kept] @ directions[:kept]
+    off = directions[kept:].T @ directions[kept:]
+    coefficients, rest = dual @ vectors[0], off @ vectors[0]
+    protected = coefficients[:, None, None] * off + rest[:, None] * dual[:, None, :]
+    return np.concatenate([off[None], -protected]), rest
 
 
 @kernel

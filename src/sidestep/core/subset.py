@@ -44,7 +44,7 @@ def best_subset(vectors: FloatArray, size: int, max_nodes: int = MAX_NODES) -> S
     return Subset(*search_subset(table, size, max_nodes))
 
 
-@kernel
+@kernel(small=True)
 def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntArray, float, bool]:
     """The best rows, their lambda_min, and whether that is proved; the first rows if all depend.
 
@@ -75,7 +75,7 @@ def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntAr
     return best, eigenvalue, left >= 0
 
 
-@kernel
+@kernel(small=True)
 def _dive(gram: FloatArray, size: int, goal: float, left: int) -> tuple[IntArray, float, int]:
     """The lowest rows with lambda_min above goal, and that (or goal: none); and the nodes left."""
     L, depth = len(gram), 0
@@ -108,7 +108,7 @@ def _dive(gram: FloatArray, size: int, goal: float, left: int) -> tuple[IntArray
     return chosen, goal, left
 
 
-@kernel
+@kernel(small=True)
 def _extend(
     gram: FloatArray, factor: FloatArray, pivot: FloatArray, depth: int, j: int, start: int
 ) -> int:
@@ -127,7 +127,7 @@ def _extend(
     return positive
 
 
-@kernel
+@kernel(small=True)
 def _partner(gram: FloatArray, rows: IntArray, goal: float) -> int:
     """The row with the largest pivot after `rows`, or -1 where none is positive."""
     L, size = len(gram), len(rows)
@@ -145,7 +145,7 @@ def _partner(gram: FloatArray, rows: IntArray, goal: float) -> int:
     return best
 
 
-@kernel
+@kernel(small=True)
 def _swap(gram: FloatArray, rows: IntArray) -> tuple[IntArray, float]:
     """Rows and their lambda_min after exchanging one at a time for as long as that raises it."""
     eigenvalue, place = _smallest(gram, rows), 0
@@ -161,7 +161,7 @@ def _swap(gram: FloatArray, rows: IntArray) -> tuple[IntArray, float]:
     return rows, eigenvalue
 
 
-@kernel
+@kernel(small=True)
 def _sort(rows: IntArray) -> None:
     """Put a few rows in ascending order, in place (np.sort takes numba two seconds to compile)."""
     for end in range(1, len(rows)):
@@ -170,7 +170,7 @@ def _sort(rows: IntArray) -> None:
                 rows[place], rows[place - 1] = rows[place - 1], rows[place]
 
 
-@kernel
+@kernel(small=True)
 def _smallest(gram: FloatArray, rows: IntArray) -> float:
     """lambda_min of rows: the least diagonal entry once Jacobi rotations have cleared the rest."""
     size = len(rows)
@@ -190,7 +190,7 @@ def _smallest(gram: FloatArray, rows: IntArray) -> float:
     return max(least, 0.0) if size else 0.0
 
 
-@kernel
+@kernel(small=True)
 def _rotate(a: FloatArray, p: int, q: int) -> None:
     """Turn the plane (p, q) so that a[p, q] vanishes."""
     half = (a[q, q] - a[p, p]) / (2 * a[p, q])
@@ -204,7 +204,7 @@ def _rotate(a: FloatArray, p: int, q: int) -> None:
     a[p, q] = a[q, p] = 0.0
 
 
-@kernel
+@kernel(small=True)
 def _strike_twins(gram: FloatArray) -> None:
     """Clear the diagonal of a row that G cannot tell from an earlier one: it is never chosen."""
     for i in range(len(gram)):
@@ -213,7 +213,7 @@ def _strike_twins(gram: FloatArray) -> None:
                 gram[i, i] = 0.0
 
 
-@kernel
+@kernel(small=True)
 def _equal(left: FloatArray, right: FloatArray) -> bool:
     same = True
     for m in range(left.size):
@@ -221,7 +221,7 @@ def _equal(left: FloatArray, right: FloatArray) -> bool:
     return same
 
 
-@kernel
+@kernel(small=True)
 def _gram(vectors: FloatArray) -> FloatArray:
     """Inner products of the rows; (L, L)."""
     L = len(vectors)

@@ -24,22 +24,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import (
-    SLACK,
-    check_choice,
-    check_integer,
-    check_positive,
-    check_probability,
+from sidestep.core.checks import check_choice, check_positive, check_probability
+from sidestep.core.conditions import (
+    amounts_of,
+    check_for_ball,
+    check_for_posterior_sampling,
+    known_subspace_dim,
+    largest_noise,
 )
 from sidestep.core.coreset import after_check, certified_factor, error_bound
 from sidestep.core.problem import Problem, per_vector
-from sidestep.errors import InputError
 
 Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array
 
 GAMMA = 1 / 3  # share of the best lambda_min that either core set keeps
 FACTOR = certified_factor(GAMMA)  # c of the certified rule, 2 + sqrt(3)
-FLOOR = 1e-6  # noise that a posterior believes in at least, in units of M A (core/posterior.py)
 ENDLESS = 1e300  # sweeps; a bound beyond is infinite
 
 
@@ -65,8 +64,8 @@ def radius(
     check_positive("rho", rho)
     check_probability("delta", delta)
     check_choice("form", form, ("printed", "corrected"))
-    samples = _amounts("count", count, allow_zero=True)
-    d, R, M = problem.dim, _noise(problem), problem.norm_bound
+    samples = amounts_of("count", count, allow_zero=True)
+    d, R, M = problem.dim, largest_noise(problem), problem.norm_bound
     weight = d if form == "printed" else max(d, 2)
     growth = np.log1p(samples * problem.action_bound**2 / rho)
     root = R * np.sqrt(d * growth + weight * -math.log(delta)) + math.sqrt(rho) * M
@@ -105,8 +104,11 @@ def regret_bound(
     check_choice("form", form, ("main", "appendix", "corrected", "all"))
     check_choice("coreset", coreset, ("certified", "printed"))
     check_probability("delta", delta)
-    T, s = _amounts("horizon", horizon), _subspace_dim(problem, eigenvalue, unknown=form == "all")
-    _on_the_ball(problem)
+    T, s = (
+        amounts_of("horizon", horizon),
+        known_subspace_dim(problem, eigenvalue, unknown=form == "all"),
+    )
+    check_for_ball(problem)
     d, L, M = problem.dim, problem.n_protected, problem.norm_bound
     share, which = delta / (2 * (L + 1)), "printed" if form in ("main", "appendix") else "corrected"
     beta = radius(problem, T, rho, share, form=which) ** 2
@@ -148,8 +150,8 @@ def coreset_rounds(
     """
     check_probability("delta", delta)
     check_choice("form", form, ("printed", "certified"))
-    s = _subspace_dim(problem, eigenvalue)
-    d, L, R, M = problem.dim, problem.n_protected, _noise(problem, 1), problem.norm_bound
+    s = known_subspace_dim(problem, eigenvalue)
+    d, L, R, M = problem.dim, problem.n_protected, largest_noise(problem, 1), problem.norm_bound
     if form == "certified":
         return 0.0 if s == L else d * L * _certified_sweeps(d, L, s, R, eigenvalue, delta)
     ratio = 24 * L * R * (M + R) * _printed_log(d, L, delta) / eigenvalue  # 24^2 = 576
@@ -180,7 +182,7 @@ def oful_bound(
     692
     """
     check_choice("form", form, ("printed", "corrected"))
-    T = _amounts("horizon", horizon)
+    T = amounts_of("horizon", horizon)
     beta = radius(problem, T, rho, delta, form=form) ** 2
     d, L = problem.dim, max(problem.n_protected, 1)
     if form == "printed":
@@ -205,10 +207,10 @@ def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
     >>> round(ss.theory.thompson_bound(problem, 1000))
     2085
     """
-    T = np.maximum(_amounts("horizon", horizon), 1.0)  # a round is played whole
-    _on_the_ball(problem)
-    d, s, R, M = problem.dim, problem.n_protected, _noise(problem), problem.norm_bound
-    _for_posterior_sampling(problem)
+    T = np.maximum(amounts_of("horizon", horizon), 1.0)  # a round is played whole
+    check_for_ball(problem)
+    d, s, R, M = problem.dim, problem.n_protected, largest_noise(problem), problem.norm_bound
+    check_for_posterior_sampling(problem)
     costs = per_vector(problem.costs, s + 1)
     rho = (float(problem.noise.min()) / M) ** 2 * d  # the least of the prior's
     potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho)) / math.log(2)  # K
@@ -218,26 +220,6 @@ def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
     play = 2 * dear * R * tail * slope * np.sqrt(potential * T)
     start = potential * M * (2 + np.sqrt(2 * np.log(T) / d))
     return _plain(play + start + 2 * M)
-
-
-def _for_posterior_sampling(problem: Problem) -> None:
-    """Raise where the proof of `thompson_bound` does not reach."""
-    d, s = problem.dim, problem.n_protected
-    if problem.subspace_dim != s or s > d - 2:
-        raise InputError(
-            "this bound needs subspace_dim = n_protected <= dim - 2, got "
-            f"subspace_dim={problem.subspace_dim}, n_protected={s}, dim={d}"
-        )
-    if problem.tolerance is not None or problem.intercept:
-        raise InputError(
-            "this bound is for the projected reward without levels, got a tolerance or an intercept"
-        )
-    least = FLOOR * problem.norm_bound * problem.action_bound
-    if not problem.noise.min() >= least:  # also where some of it is learned
-        raise InputError(
-            f"noise_scale must be at least {least:g} here, as the player never believes less, "
-            f"got {problem.noise.min():g}"
-        )
 
 
 def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "printed") -> Amount:
@@ -259,7 +241,7 @@ def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "print
     check_choice("form", form, ("printed", "corrected"))
     if np.ndim(noise_scale) or noise_scale != 0:
         check_positive("noise_scale", noise_scale)
-    T = _amounts("horizon", horizon)
+    T = amounts_of("horizon", horizon)
     if form == "printed":
         return _plain(np.where(T >= 256, math.exp(-21) / 16 * T**0.75, 0.0))
     alpha = math.sqrt(noise_scale) * T**-0.25
@@ -296,52 +278,6 @@ def _certified_sweeps(d: int, L: int, k: int, R: float, eigenvalue: float, delta
         if at > ENDLESS:
             return math.inf
     return float(at)
-
-
-def _subspace_dim(problem: Problem, eigenvalue: float, *, unknown: bool = False) -> int:
-    """The rank s, once it and lambda_min are sound: the least of s eigenvalues is at most M^2."""
-    check_integer("n_protected", problem.n_protected, low=1)
-    check_positive("eigenvalue", eigenvalue)
-    if eigenvalue > problem.norm_bound**2 * (1 + SLACK):
-        raise InputError(
-            f"eigenvalue must be at most norm_bound^2 = {problem.norm_bound**2:g}, "
-            f"got {eigenvalue!r}"
-        )
-    if problem.subspace_dim is None and not unknown:
-        raise InputError("subspace_dim must be known for this bound, got None")
-    largest = min(problem.n_protected, problem.dim)
-    return largest if problem.subspace_dim is None else problem.subspace_dim
-
-
-def _on_the_ball(problem: Problem) -> None:
-    if problem.action_bound < 1:
-        raise InputError(
-            "action_bound must be at least 1, as the bound is for the unit ball, "
-            f"got {problem.action_bound!r}"
-        )
-
-
-def _noise(problem: Problem, first: int = 0) -> float:
-    """R, the largest of the vectors from `first` on."""
-    if problem.noise_scale is None:
-        raise InputError("noise_scale must be a number for a bound, got None")
-    return float(problem.noise[first:].max())
-
-
-def _amounts(name: str, value: object, *, allow_zero: bool = False) -> FloatArray:
-    """A number or numbers as an array of floats, or one sentence that says what is wrong with them."""
-    try:
-        given = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        given = np.asarray(None)
-    if given.dtype.kind not in "iuf":
-        raise InputError(f"{name} must be a number or an array of numbers, got {value!r}")
-    amounts = given.astype(float)
-    sound = np.isfinite(amounts) & (amounts >= 0 if allow_zero else amounts > 0)
-    if not sound.all():
-        sign = "zero or positive" if allow_zero else "positive"
-        raise InputError(f"{name} must be {sign} and finite, got {amounts[~sound].flat[0]:g}")
-    return amounts
 
 
 def _plain(values: FloatArray) -> Any:

@@ -36,7 +36,6 @@ class Game(NamedTuple):
 
     truth: Truth
     source: Source
-    body: Body  # of a solid; of arms, that of the unit ball, which nobody reads
     best: FloatArray  # the genie's reward: from every menu, or in every round where arms are fresh
 
 
@@ -154,6 +153,7 @@ def run_on_ball(
     knobs: Any,
     evidence: Evidence,
     core_set: IntArray,
+    body: Body,
     game: Game,
     kept: Kept,
     chance: Chance,
@@ -165,7 +165,7 @@ def run_on_ball(
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
         draws = Draws(chance.uniforms[at], chance.normals[at])
-        choice = chosen_on_ball(knobs, evidence, core_set, game.body, draws, kept.action)
+        choice = chosen_on_ball(knobs, evidence, core_set, body, draws, kept.action)
         regret = game.best[0] - dot(kept.action, theta_perp)
         so_far += regret
         end_round(
@@ -218,7 +218,7 @@ def write_action(menu: Menu, arm: int, out: FloatArray) -> None:
         write_basis_vector(arm, out)
 
 
-@kernel(refcounts=False)
+@kernel(refcounts=False, small=True)
 def end_round(
     confidence: Confidence,
     evidence: Evidence,

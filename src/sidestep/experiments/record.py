@@ -17,19 +17,16 @@ if TYPE_CHECKING:
     import polars
 
 
-class Record(NamedTuple):
-    """The kept rounds of a run as compiled code writes them; (n,) each, action (n, d)."""
+NUMBER, VECTOR, PHASE, ARM = range(4)  # rows of Record.chosen
+VALUE, WIDTH, FEEDBACK, REGRET, CUMULATIVE = range(5)  # rows of Record.numbers
 
-    number: IntArray  # of the round, from 1
-    vector: IntArray  # which was measured
-    phase: IntArray
-    arm: IntArray  # row; ON_A_SOLID; or off_menu(j) where e_{j+1} was played off the menu
-    value: FloatArray
-    width: FloatArray  # half-length of the interval for <a, theta_i> before it was measured
-    feedback: FloatArray
-    regret: FloatArray
-    cumulative: FloatArray
-    action: FloatArray
+
+class Record(NamedTuple):
+    """The kept rounds of a run as compiled code writes them, in few arrays, which compiles sooner."""
+
+    chosen: IntArray  # (4, n): number of the round, from 1; vector, phase and arm as in Choice
+    numbers: FloatArray  # (5, n): as in Trace
+    action: FloatArray  # (n, d)
     counts: IntArray  # (L+1,): how often every vector was measured, kept rounds or not
     locked: IntArray  # (2,): how often the lock-in monitor spoke, and first in which round
 
@@ -37,23 +34,8 @@ class Record(NamedTuple):
 def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
     """Room for every `every`-th round and the last one."""
     n = horizon // every + (horizon % every > 0)
-    number, vector, phase, arm = np.zeros((4, n), np.int64)
-    value, width, feedback, regret, cumulative = np.zeros((5, n))
-    action, counts = np.zeros((n, dim)), np.zeros(n_vectors, np.int64)
-    return Record(
-        number,
-        vector,
-        phase,
-        arm,
-        value,
-        width,
-        feedback,
-        regret,
-        cumulative,
-        action,
-        counts,
-        np.zeros(2, np.int64),
-    )
+    chosen, numbers, action = np.zeros((4, n), np.int64), np.zeros((5, n)), np.zeros((n, dim))
+    return Record(chosen, numbers, action, np.zeros(n_vectors, np.int64), np.zeros(2, np.int64))
 
 
 @kernel(refcounts=False)
@@ -68,9 +50,9 @@ def record_round(
     if t % every != 0 and t != horizon:
         return -1
     slot = (t - 1) // every
-    record.number[slot], record.arm[slot] = t, choice.arm
-    record.vector[slot], record.phase[slot] = choice.vector, choice.phase
-    record.value[slot] = choice.value
+    record.chosen[NUMBER, slot], record.chosen[ARM, slot] = t, choice.arm
+    record.chosen[VECTOR, slot], record.chosen[PHASE, slot] = choice.vector, choice.phase
+    record.numbers[VALUE, slot] = choice.value
     copy_into(action, record.action[slot])
     return slot
 
@@ -80,8 +62,8 @@ def write_numbers(
     record: Record, slot: int, feedback: float, regret: float, so_far: float, width: float
 ) -> None:
     """Write down what came of a round that is kept."""
-    record.feedback[slot], record.regret[slot] = feedback, regret
-    record.cumulative[slot], record.width[slot] = so_far, width
+    record.numbers[FEEDBACK, slot], record.numbers[REGRET, slot] = feedback, regret
+    record.numbers[CUMULATIVE, slot], record.numbers[WIDTH, slot] = so_far, width
 
 
 def _thinned(values: FloatArray, most: int = 120) -> list[float]:
@@ -132,22 +114,22 @@ class Trace:
     @property
     def round(self) -> IntArray:
         """Number of the round, from 1; (n,)."""
-        return self.record.number
+        return self.record.chosen[NUMBER]
 
     @property
     def regret(self) -> FloatArray:
         """Pseudo-regret of the round; (n,)."""
-        return self.record.regret
+        return self.record.numbers[REGRET]
 
     @property
     def cumulative_regret(self) -> FloatArray:
         """Pseudo-regret of all rounds so far, kept or not; (n,)."""
-        return self.record.cumulative
+        return self.record.numbers[CUMULATIVE]
 
     @property
     def index(self) -> IntArray:
         """Which vector was measured; (n,)."""
-        return self.record.vector
+        return self.record.chosen[VECTOR]
 
     @property
     def counts(self) -> IntArray:
@@ -162,27 +144,27 @@ class Trace:
     @property
     def arm(self) -> IntArray:
         """Row of the action among the arms; -1 on a solid, -2-j for e_{j+1} off the menu; (n,)."""
-        return self.record.arm
+        return self.record.chosen[ARM]
 
     @property
     def feedback(self) -> FloatArray:
         """What was measured; (n,)."""
-        return self.record.feedback
+        return self.record.numbers[FEEDBACK]
 
     @property
     def value(self) -> FloatArray:
         """What the policy hoped the action was worth; NaN where it did not say; (n,)."""
-        return self.record.value
+        return self.record.numbers[VALUE]
 
     @property
     def width(self) -> FloatArray:
         """How uncertain <a, theta_i> was when it was measured; NaN for a policy without sets; (n,)."""
-        return self.record.width
+        return self.record.numbers[WIDTH]
 
     @property
     def phase(self) -> "np.ndarray[Any, np.dtype[np.str_]]":
         """Why it was played: one of PHASES (policies/base.py); (n,)."""
-        return np.array(PHASES)[self.record.phase]
+        return np.array(PHASES)[self.record.chosen[PHASE]]
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from sidestep.core.confidence import width
 from sidestep.core.forms import Menu
 from sidestep.core.kernels import ieee_arithmetic
 from sidestep.core.problem import Query
-from sidestep.core.solids import SOLIDS, UnitBall
+from sidestep.core.solids import SOLIDS
 from sidestep.environments.instance import Instance, not_a_coin, rewards_of
 from sidestep.environments.sources import (
     LISTED,
@@ -29,7 +29,14 @@ from sidestep.environments.sources import (
 )
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.chance import Dealer, streams_of
-from sidestep.experiments.record import Record, Trace, empty_record, record_round, write_numbers
+from sidestep.experiments.record import (
+    ARM,
+    Record,
+    Trace,
+    empty_record,
+    record_round,
+    write_numbers,
+)
 from sidestep.experiments.tiers import is_worth_compiling, mark_compiled, note_interpreted
 from sidestep.policies.base import PHASES, Decision, Policy
 from sidestep.policies.compiled_policy import CompiledPolicy
@@ -235,7 +242,7 @@ def _run_compiled(
     kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
     dealer = Dealer(instance, seed, horizon, policy.draws_per_round(on_ball=solid))
     run = compiler.compiled(loop.run_on_ball if solid else loop.run_on_arms)
-    body = (actions if isinstance(actions, SOLIDS) else UnitBall(actions.dim)).body
+    body = (actions.body,) if isinstance(actions, SOLIDS) else ()
     best = _best_rewards(instance)
     so_far, done = 0.0, 0
     sample = policy.admitted(_sample(instance))
@@ -252,9 +259,9 @@ def _run_compiled(
         patience = watch.monitor.patience if watch and not solid else 0
         stop, learns_for = min(dealer.dealt, due), policy.learns_for()
         span = loop.Span(done, stop, horizon, every, learns_for, patience, so_far)
-        game = loop.Game(instance.truth, source, body, best)
+        game = loop.Game(instance.truth, source, best)
         known = policy.knobs, state.evidence, state.core_set
-        done, so_far = run(*known, game, kept, chance, span, record)
+        done, so_far = run(*known, *body, game, kept, chance, span, record)
         if not np.isfinite(state.evidence.moment).all():
             raise InputError(not_a_coin("an action off the menu that leaves it"))
         if done == due:
@@ -263,8 +270,8 @@ def _run_compiled(
         _look_ahead(policy.watch(state), source, kept)
     mark_compiled(policy.knobs, on_solid=solid)
     if isinstance(actions, Arms) and actions.rows is not None:
-        listed = record.arm >= 0
-        record.arm[listed] = np.asarray(actions.rows)[record.arm[listed]]
+        arm = record.chosen[ARM]
+        arm[arm >= 0] = np.asarray(actions.rows)[arm[arm >= 0]]
     return state
 
 

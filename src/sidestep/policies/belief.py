@@ -18,9 +18,9 @@ from sidestep.core.posterior import (
     BORROWED,
     Posterior,
     degrees_of_freedom,
+    effects_alone,
     noise_levels,
     prior_of,
-    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import rank_odds
@@ -73,7 +73,7 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
         )  # before, noise is taken for the largest
     gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
     measured = posterior_under(gram, moment, noise, prior.variance)
-    posterior = without_levels(measured) if problem.intercept else measured
+    posterior = effects_alone(measured, problem.intercept)
     scale = noise[:, None] ** -2.0
     information, pull = gram * scale[:, :, None], moment * scale
     if problem.intercept:

@@ -23,30 +23,16 @@ from sidestep.core.kernels import kernel
 from sidestep.core.levels import measured, padded
 from sidestep.core.places import Found, Place, Telling, best_along, most_telling_in
 from sidestep.core.pooled import ranks
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    draw,
-    most_telling,
-    posterior_of,
-    row_weights,
-    variance,
-    without_levels,
-)
+from sidestep.core.posterior import Posterior, Prior, draw, posteriors_of, row_weights
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body
+from sidestep.core.telling import most_telling, variance
+from sidestep.policies import sampling
 from sidestep.policies.base import EXPLORE, PLAY, State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.sampling import (
-    common_knobs,
-    first_state,
-    rank_spectrum,
-    review_rank,
-    rounds_until_rank_review,
-)
 from sidestep.policies.within import WithinKnobs, caution_for, check_start
 
 PART_DRAW = 0.4  # share of the spread that is drawn within tolerances
@@ -144,8 +130,7 @@ def _choose(
     knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
 ) -> tuple[Found, int, int]:
     """What is played, among arms or in a solid, which vector is measured, and the phase."""
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     drawn, weights = draw(effects, draws.normals, 2), row_weights(effects)
     d = drawn.shape[2]
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
@@ -231,7 +216,7 @@ class DirectedThompson(CompiledPolicy):
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "kappa"):
             check_positive(knob, getattr(self, knob))
-        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         rule = (float(self.informative), float(self.share), float(self.kappa))
         knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule, self.problem.intercept)
@@ -246,7 +231,7 @@ class DirectedThompson(CompiledPolicy):
 
     def init(self) -> State:
         """State before the first round."""
-        return first_state(self)
+        return sampling.first_state(self)
 
     def check(self, state: State, actions: Actions) -> None:
         """Raise where caution has nowhere to start."""
@@ -254,12 +239,12 @@ class DirectedThompson(CompiledPolicy):
 
     def rounds_until_review(self, state: State) -> int:
         """Rounds until the rank is looked at again, where it is not told."""
-        return rounds_until_rank_review(self, state)
+        return sampling.rounds_until_rank_review(self, state)
 
     def review(self, state: State) -> None:
         """Look at the rank again, in place."""
-        review_rank(self, state)
+        sampling.review_rank(self, state)
 
     def spectrum(self, state: State) -> Spectrum | None:
         """What the evidence says of the rank; None where the player is told it."""
-        return rank_spectrum(self, state)
+        return sampling.rank_spectrum(self, state)

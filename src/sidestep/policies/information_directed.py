@@ -5,7 +5,11 @@ of all mixtures of two pairs, play the one with the least (expected regret)^2 / 
 Van Roy 2014; Kirschner, Lattimore and Krause 2020 for linear partial monitoring). Both come from
 posterior draws (core/information.py). Information is directed: not about all vectors, but about the
 contests of the likely winners, between draws that disagree, and between the leader and its most promising
-rival. The last one keeps the player asking, ever more rarely, where all draws agree and are all wrong.
+rival. The last one keeps the player asking, ever more rarely, where all draws agree and are all wrong. A
+question that earns its price within as many rounds as have been played (as far as they are remembered) is
+asked at once.
+
+M is doubted: the prior is the widest that the evidence does not contradict (core/width.py).
 
 Where the rank is not told, draws take turns: one goes by the directions that are taken for real, the
 next by all that could still reach the resolution. So an open direction is a contest like any other.
@@ -33,25 +37,18 @@ from sidestep.core.posterior import (
     Posterior,
     Prior,
     draw,
-    posterior_of,
+    posteriors_of,
     row_weights,
-    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
+from sidestep.policies import sampling
 from sidestep.policies.base import State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.information_within import InformationWithinKnobs
-from sidestep.policies.sampling import (
-    common_knobs,
-    first_state,
-    rank_spectrum,
-    review_rank,
-    rounds_until_rank_review,
-)
 from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, settle
 
 
@@ -83,7 +80,12 @@ def _views(
 
 @kernel
 def _decide(
-    knobs: InformationKnobs, posterior: Posterior, views: list[Frame], menu: Menu, coin: float
+    knobs: InformationKnobs,
+    posterior: Posterior,
+    views: list[Frame],
+    menu: Menu,
+    rounds: float,
+    coin: float,
 ) -> Choice:
     """The arm and the vector to measure."""
     n, width = posterior.mean.shape
@@ -96,7 +98,7 @@ def _decide(
     for c in range(found.shape[0]):
         first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
         _contest(views[found[c, 2]], first, second, slopes[c])
-    choice = settle(knobs.costs, posterior, stand, slopes, menu, coin)
+    choice = settle(knobs.costs, posterior, stand, slopes, menu, rounds, coin)
     return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
 
 
@@ -121,22 +123,22 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
-    return _decide(knobs, posterior, views, menu, draws.uniforms[0])
+    return _decide(knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0])
 
 
 @kernel
 def _on_ball(
     knobs: InformationKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
     actions = _shortlist(effects, views, body, draws.normals)
     menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
-    choice = _decide(knobs, posterior, views, menu, draws.uniforms[0])
+    choice = _decide(
+        knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0]
+    )
     return ChoiceOnBall(actions[choice.arm], choice.vector, choice.phase, choice.value, np.nan)
 
 
@@ -174,7 +176,8 @@ class InformationDirected(CompiledPolicy):
     problem  what the player is told
     rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
     memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
-    delta    at which the rank is decided, where a resolution is told instead of it
+    delta    at which the rank is decided, where a resolution is told instead of it, and at which M is
+             doubted: the prior is the widest that the evidence does not contradict (core/width.py)
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -192,7 +195,8 @@ class InformationDirected(CompiledPolicy):
     plays_solids = True
 
     def __post_init__(self) -> None:
-        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        doubt = self.delta if self.problem.tolerance is None else 0.0
+        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
         knobs: InformationKnobs | InformationWithinKnobs
         knobs = InformationKnobs(*common, self.problem.intercept)
         if self.problem.limits is not None:
@@ -205,16 +209,16 @@ class InformationDirected(CompiledPolicy):
 
     def init(self) -> State:
         """State before the first round."""
-        return first_state(self)
+        return sampling.first_state(self)
 
     def rounds_until_review(self, state: State) -> int:
         """Rounds until the rank is looked at again, where it is not told."""
-        return rounds_until_rank_review(self, state)
+        return sampling.rounds_until_rank_review(self, state)
 
     def review(self, state: State) -> None:
         """Look at the rank again, in place."""
-        review_rank(self, state)
+        sampling.review_rank(self, state)
 
     def spectrum(self, state: State) -> Spectrum | None:
         """What the evidence says of the rank; None where the player is told it."""
-        return rank_spectrum(self, state)
+        return sampling.rank_spectrum(self, state)

@@ -22,7 +22,7 @@ from sidestep.core.geometry import copy_into, dot, scaled
 from sidestep.core.information import contests, standing
 from sidestep.core.kernels import kernel
 from sidestep.core.places import best_expected_in, best_in
-from sidestep.core.posterior import Posterior, Prior, draw, posterior_of, without_levels
+from sidestep.core.posterior import Posterior, Prior, draw, posteriors_of
 from sidestep.core.solids import Body, farthest
 from sidestep.core.tolerances import Limits
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
@@ -72,7 +72,8 @@ def _decide(
     for c in range(found.shape[0]):
         first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
         _contest(knobs.limits, effects, first, second, slopes[c])
-    choice = settle(knobs.costs, posterior, stand, slopes, menu, coin)
+    # no question is hurried here: at R = 0.5 that cost a tenth more (docs/panel.md)
+    choice = settle(knobs.costs, posterior, stand, slopes, menu, 0.0, coin)
     return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
 
 
@@ -112,8 +113,7 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     drawn = draw(effects, draws.normals, DRAWS)
     return _decide(knobs, (posterior, effects), drawn, menu, draws.uniforms[0])
 
@@ -122,8 +122,7 @@ def _on_arms(
 def _on_ball(
     knobs: InformationWithinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     drawn = draw(effects, draws.normals, DRAWS)
     actions = _shortlist(knobs.limits, effects, drawn, body)
     menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)

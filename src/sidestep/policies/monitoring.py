@@ -45,7 +45,9 @@ class Watch(NamedTuple):
 
         One of SILENT, WARNS and EXPLORES; then the arm and the vector that would tell most.
         """
-        same = np.flatnonzero((menu.columns == self.evidence.last[:, None]).all(axis=0))
+        last, columns = self.evidence.last, menu.columns
+        same = np.flatnonzero(columns[0] == last[0])  # few, which are then looked at in full
+        same = same[(columns[:, same] == last[:, None]).all(axis=0)]
         if not same.size:
             return np.zeros(3, np.int64)
         known = (self.monitor, self.confidence, self.evidence, menu, self.rank)

@@ -66,17 +66,16 @@ def _query(
 
 
 @kernel
-def _core_set_query(knobs: ProtectedLinUCBKnobs, evidence: Evidence) -> tuple[int, int]:
+def _core_set_query(counts: IntArray, d: int) -> tuple[int, int]:
     """Axis and index of this round of CORE-SET: p = 1..L within e_1..e_d, sweep after sweep."""
-    L, d = evidence.counts.size - 1, evidence.centre.shape[1]
-    at = total(evidence.counts, 0)
+    L, at = counts.size - 1, total(counts, 0)
     return (at // L) % d, 1 + at % L
 
 
 @kernel
-def _broadest_arm(evidence: Evidence, menu: Menu, index: int) -> int:
+def _broadest_arm(gram: FloatArray, menu: Menu) -> int:
     """The arm that says most about one vector, whatever was measured: the widest one (A13)."""
-    metric, widths = evidence.gram[index].copy(), np.empty(menu.squared.size)
+    metric, widths = gram.copy(), np.empty(menu.squared.size)
     for j in range(metric.shape[0]):
         metric[j, j] += coreset.REACHED
     inverse_into(cholesky(metric), metric)
@@ -94,8 +93,8 @@ def _on_arms(
     draws: Draws,
 ) -> Choice:
     if core_set[0] == 0:
-        axis, index = _core_set_query(knobs, evidence)
-        arm = off_menu(axis) if knobs.basis else _broadest_arm(evidence, menu, index)
+        axis, index = _core_set_query(evidence.counts, evidence.centre.shape[1])
+        arm = off_menu(axis) if knobs.basis else _broadest_arm(evidence.gram[index], menu)
         return Choice(arm, index, CORE_SET, np.nan)
     n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.workspace.rows)
     known = (knobs.confidence, evidence)
@@ -112,7 +111,7 @@ def _on_ball(
 ) -> ChoiceOnBall:
     d = evidence.centre.shape[1]
     if core_set[0] == 0:
-        axis, index = _core_set_query(knobs, evidence)
+        axis, index = _core_set_query(evidence.counts, d)
         action: FloatArray = np.zeros(d)
         action[axis] = 1.0
         return ChoiceOnBall(action, index, CORE_SET, np.nan, np.nan)

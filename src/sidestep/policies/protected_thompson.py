@@ -26,29 +26,16 @@ from sidestep.core.places import Found, Place, best_along
 from sidestep.core.pooled import (
     ranks,
 )
-from sidestep.core.posterior import (
-    Prior,
-    draw,
-    least_known,
-    most_telling,
-    posterior_of,
-    row_weights,
-    without_levels,
-)
+from sidestep.core.posterior import Prior, draw, posteriors_of, row_weights
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import gradient, pooled_frame
 from sidestep.core.solids import Body
+from sidestep.core.telling import least_known, most_telling
+from sidestep.policies import sampling
 from sidestep.policies.base import PLAY, State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.sampling import (
-    common_knobs,
-    first_state,
-    rank_spectrum,
-    review_rank,
-    rounds_until_rank_review,
-)
 from sidestep.policies.within import WithinKnobs, caution_for, check_start
 
 FULL_DRAW = 1.0  # share of the spread that is drawn within tolerances
@@ -71,8 +58,7 @@ def _choose(
     knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
 ) -> tuple[Found, int]:
     """What is played, among arms or in a solid, and which vector is measured."""
-    posterior = posterior_of(knobs.prior, evidence)
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     drawn, weights = draw(effects, draws.normals, 1)[0], row_weights(effects)
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn, weights, real)
@@ -147,7 +133,7 @@ class ProtectedThompson(CompiledPolicy):
     plays_solids = True
 
     def __post_init__(self) -> None:
-        common = common_knobs(self.problem, self.rho, self.memory, self.delta)
+        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         check_choice("query", self.query, ("directed", "widest"))
         is_directed, levels = self.query == "directed", self.problem.intercept
@@ -163,7 +149,7 @@ class ProtectedThompson(CompiledPolicy):
 
     def init(self) -> State:
         """State before the first round."""
-        return first_state(self)
+        return sampling.first_state(self)
 
     def check(self, state: State, actions: Actions) -> None:
         """Raise where caution has nowhere to start."""
@@ -171,12 +157,12 @@ class ProtectedThompson(CompiledPolicy):
 
     def rounds_until_review(self, state: State) -> int:
         """Rounds until the rank is looked at again, where it is not told."""
-        return rounds_until_rank_review(self, state)
+        return sampling.rounds_until_rank_review(self, state)
 
     def review(self, state: State) -> None:
         """Look at the rank again, in place."""
-        review_rank(self, state)
+        sampling.review_rank(self, state)
 
     def spectrum(self, state: State) -> Spectrum | None:
         """What the evidence says of the rank; None where the player is told it."""
-        return rank_spectrum(self, state)
+        return sampling.rank_spectrum(self, state)

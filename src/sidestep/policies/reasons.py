@@ -17,16 +17,11 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
 from sidestep.core.pooled import ranks
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    noise_levels,
-    posterior_of,
-    reduction,
-    variance,
-)
+from sidestep.core.posterior import Posterior, Prior, noise_levels, posterior_of
 from sidestep.core.problem import Problem, Query
 from sidestep.core.sensitivity import gradient
+from sidestep.core.telling import reduction, variance
+from sidestep.core.width import narrow_into
 from sidestep.policies.standpoint import (
     Standpoint,
     best_in_solid,
@@ -72,7 +67,10 @@ def _posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
     if not np.isnan(prior.noise).any():
         return posterior_of(prior, evidence)
     noise = noise_levels(prior, evidence)
-    ridge = (noise**2 / prior.variance)[:, None, None] * np.eye(evidence.centre.shape[1])
+    variances = np.full(evidence.centre.shape, prior.variance)
+    if prior.doubt > 0.0:
+        narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
+    ridge = (noise[:, None] ** 2 / variances)[:, :, None] * np.eye(evidence.centre.shape[1])
     inverse = np.linalg.inv(evidence.gram + evidence.gram_low + ridge)
     moment = evidence.moment + evidence.moment_low
     return Posterior((inverse @ moment[:, :, None])[:, :, 0], inverse, noise)

@@ -42,13 +42,13 @@ class RoundRobinKnobs(NamedTuple):
 
 
 @kernel
-def _turn(knobs: RoundRobinKnobs, evidence: Evidence, draws: Draws) -> int:
+def _turn(exponent: float, counts: IntArray, uniform: float) -> int:
     """The protected vector whose turn it is, or 0 where this round is the target's."""
-    L = evidence.counts.size - 1
-    t = total(evidence.counts, 0) + 1
-    if L == 0 or draws.uniforms[0] >= t ** (-knobs.exponent):
+    L = counts.size - 1
+    t = total(counts, 0) + 1
+    if L == 0 or uniform >= t ** (-exponent):
         return TARGET
-    turns = total(evidence.counts, 1)  # print starts its counter at 1 and adds before use (E7)
+    turns = total(counts, 1)  # print starts its counter at 1 and adds before use (E7)
     return 1 + (turns + 2) % L
 
 
@@ -61,7 +61,7 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    index = _turn(knobs, evidence, draws)
+    index = _turn(knobs.exponent, evidence.counts, draws.uniforms[0])
     confidence = knobs.confidence
     if index != TARGET:
         values: FloatArray = np.empty(menu.squared.size)
@@ -83,7 +83,7 @@ def _on_arms(
 def _on_ball(
     knobs: RoundRobinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    index = _turn(knobs, evidence, draws)
+    index = _turn(knobs.exponent, evidence.counts, draws.uniforms[0])
     d = evidence.centre.shape[1]
     rows = best_rows(evidence.centre, knobs.size if index == TARGET else 0)
     if index != TARGET:

@@ -12,10 +12,10 @@ from sidestep.core.pooled import first_directions, resolution_of, review_directi
 from sidestep.core.posterior import (
     Posterior,
     Prior,
+    effects_alone,
     posterior_of,
     prior_of,
     relative_costs,
-    without_levels,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
@@ -63,14 +63,14 @@ class CommonKnobs(NamedTuple):
 
 
 def common_knobs(
-    problem: Problem, rho: float | None, memory: float | None, delta: float
+    problem: Problem, rho: float | None, memory: float | None, delta: float, doubt: float = 0.0
 ) -> CommonKnobs:
-    """The knobs that they have in common, checked here."""
+    """The knobs that they have in common, checked here; doubt: the level at which M is doubted."""
     check_probability("delta", delta)
     within = problem.tolerance is not None
     if problem.subspace_dim is None and not within:
         resolution_of(problem)
-    prior = prior_of(problem, rho)
+    prior = prior_of(problem, rho, doubt)
     confidence = confidence_for(
         problem,
         rho=1.0,
@@ -116,4 +116,4 @@ def rank_spectrum(policy: Sampler, state: State) -> Spectrum | None:
 def _effects(policy: Sampler, state: State) -> Posterior:
     """The posterior of the effects, levels summed over where they are learned."""
     posterior = posterior_of(policy.knobs.prior, state.evidence)
-    return without_levels(posterior) if policy.problem.intercept else posterior
+    return effects_alone(posterior, policy.problem.intercept)

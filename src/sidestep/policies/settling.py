@@ -1,7 +1,7 @@
 """What would settle a recommendation: the one measurement that tells most, and how many more results.
 
 Both in closed form from the posterior. A measurement of vector v along a takes red(a, v) off the variance
-of a contest (core/posterior.py). n results of one outcome along a leave of the variance of its effect e
+of a contest (core/telling.py). n results of one outcome along a leave of the variance of its effect e
 
     var(e) - cov(e, m)^2 / (var(m) + R^2 / n),   m = <a, theta_v> and its level, if that is learned.
 """

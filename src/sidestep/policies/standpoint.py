@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.posterior import Posterior, row_weights, without_levels
+from sidestep.core.posterior import Posterior, effects_alone, row_weights
 from sidestep.core.problem import Problem
 from sidestep.core.programs import best_within
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
@@ -31,7 +31,7 @@ class Standpoint(NamedTuple):
 
 def standpoint_of(problem: Problem, posterior: Posterior, rank: int) -> Standpoint:
     """The standpoint of a posterior; so many protected directions are taken for real."""
-    effects = without_levels(posterior) if problem.intercept else posterior
+    effects = effects_alone(posterior, problem.intercept)
     view = None
     if problem.tolerance is None:
         view = pooled_frame(effects.mean, row_weights(effects), rank)

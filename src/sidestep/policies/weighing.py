@@ -8,7 +8,15 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.forms import Menu
-from sidestep.core.information import Standing, best_measurement, best_mixture, information
+from sidestep.core.information import (
+    Standing,
+    best_measurement,
+    best_mixture,
+    dearer,
+    information,
+    pays_back,
+    picked,
+)
 from sidestep.core.kernels import kernel
 from sidestep.core.levels import measured
 from sidestep.core.posterior import Posterior
@@ -26,11 +34,19 @@ def settle(
     stand: Standing,
     slopes: FloatArray,
     menu: Menu,
+    rounds: float,
     coin: float,
 ) -> Choice:
-    """The arm and the vector to measure; slopes (C, L+1, width) of every contest; no value is told."""
+    """The arm and the vector to measure; slopes (C, L+1, width) of every contest; no value is told.
+
+    rounds: within which a question must earn its price to be asked at once
+    """
     told, vectors = best_measurement(information(posterior, slopes, menu), costs)
-    arm = best_mixture(stand.regret, told, coin)
+    mixture = best_mixture(stand.regret, told)
+    arm, asked = picked(mixture, coin), dearer(stand.regret, mixture)
+    least = stand.regret[stand.leader]
+    if pays_back(least, stand.regret[asked] - least, told[asked] / slopes.shape[0], rounds):
+        arm = asked
     phase = PLAY if _wins(stand, arm) else EXPLORE
     return Choice(arm, vectors[arm], phase, np.nan)
 

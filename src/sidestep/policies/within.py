@@ -46,18 +46,10 @@ from sidestep.core.places import (
     best_in,
     most_telling_in,
 )
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    draw,
-    least_known,
-    most_telling,
-    posterior_of,
-    variance,
-    without_levels,
-)
+from sidestep.core.posterior import Posterior, Prior, draw, posteriors_of
 from sidestep.core.problem import Problem, Query, checked_parts
 from sidestep.core.solids import Body
+from sidestep.core.telling import least_known, most_telling, variance
 from sidestep.core.tolerances import Limits
 from sidestep.errors import InputError
 from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
@@ -166,8 +158,8 @@ def _choose(
     knobs: WithinKnobs, evidence: Evidence, place: Place, draws: Draws
 ) -> tuple[Found, int, int]:
     """What is played, among arms or in a solid, which vector is measured, and the phase."""
-    posterior, limits = posterior_of(knobs.prior, evidence), knobs.limits
-    effects = without_levels(posterior) if knobs.has_levels else posterior
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
+    limits = knobs.limits
     d = effects.mean.shape[1]
     drawn = draw(effects, scaled(knobs.spread, draws.normals), 1)[0]
     played = best_in(place, limits, drawn)

@@ -1,6 +1,5 @@
 """The app: the store, the desk, the door, the routes, the pages, and what stands before them all."""
 
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -179,15 +178,3 @@ def _finish(schema: dict[str, Any]) -> None:
         shapes.pop(leftover, None)
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{"token": []}, {}]
-
-
-def set_up_logs(level: str) -> None:
-    """Lines of JSON on stderr, ours and the server's."""
-    from sidestep.service.watch import JsonFormatter  # noqa: PLC0415
-
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter())
-    for name in ("sidestep", "uvicorn", "uvicorn.error"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level.upper())

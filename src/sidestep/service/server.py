@@ -11,7 +11,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from sidestep.errors import InputError, ServiceError
-from sidestep.service.app import Laboratory, create_app, set_up_logs
+from sidestep.service.app import Laboratory, create_app
+from sidestep.service.logs import set_up_logs
 from sidestep.service.settings import Settings
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.store import open_store

@@ -1,22 +1,18 @@
 """What stands before every request: a number for it, a line in the log, a count, headers of safety."""
 
-import json
 import logging
 import re
 import secrets
 import time
-from contextvars import ContextVar
-from datetime import UTC, datetime
-from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sidestep.service.logs import REQUEST
 from sidestep.service.metrics import Metrics
 from sidestep.service.problems import plain_kind, problem
 
 LOGGER = logging.getLogger("sidestep.service")
-REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
 _USABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH")
 
@@ -33,25 +29,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-
-
-class JsonFormatter(logging.Formatter):
-    """A line of JSON for every record, with the number of the request it belongs to."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """One line."""
-        line: dict[str, Any] = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if (request := REQUEST.get()) is not None:
-            line["request"] = request
-        line |= getattr(record, "more", {})
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
 
 
 class Watch:

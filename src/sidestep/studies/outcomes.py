@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sidestep.errors import InputError
@@ -116,7 +117,7 @@ class Outcome:
         """The largest plausible value."""
         return self.range[1]  # type: ignore[index]
 
-    @property
+    @cached_property
     def half(self) -> float:
         """Half the plausible range: the outcome's scale."""
         return float((exact(self.high) - exact(self.low)) / 2)
@@ -126,7 +127,7 @@ class Outcome:
         """-1 for a target that should fall."""
         return -1 if self.goal == "lower" else 1
 
-    @property
+    @cached_property
     def level(self) -> float:
         """Zero of the scale: the baseline, or the middle of the range where it is learned."""
         middle = float((exact(self.high) + exact(self.low)) / 2)

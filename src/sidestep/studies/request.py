@@ -1,6 +1,6 @@
 """What one ask may be restricted to: candidates, ranges, outcomes, the size of a step, the price."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -91,7 +91,7 @@ def request_of(
                 f'measure is for purpose="confirm", got {measure!r} (measure_only restricts an ask)'
             )
     only = _outcomes(plan, measure_only)
-    if isinstance(panel, Sequence):
+    if isinstance(panel, Iterable):
         named = _outcomes(plan, panel)
         if left_out := [name for name in named if only and name not in only]:
             raise InputError(f"panel must be of measure_only, got {left_out[0]!r}")

@@ -6,6 +6,7 @@ range says. So norm_bound * action_bound is 1 on the common scale, for every out
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.request import PLAIN, Request
 from sidestep.studies.values import standard
 
+VALUES = 1024  # of a factor whose places are remembered
+
 
 class Interval(NamedTuple):
     """An estimate in the user's unit, and where the truth lies 19 times in 20."""
@@ -37,6 +40,10 @@ class Scale:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._features = None if plan.model is None else Features(plan)
+        # thousands of candidates share the few values of a factor, and a decimal is slow
+        self._placed = {
+            factor.name: lru_cache(VALUES)(factor.coordinates) for factor in plan.factors
+        }
         self._actions = self._menu({}) if not plan.context else None
         self.longest = self._features.longest if self._features else self._reach()
 
@@ -54,11 +61,7 @@ class Scale:
         if self._features is not None:
             return np.asarray(self._features.rows([setting], context)[0])
         return np.array(
-            [
-                part
-                for factor in self.plan.factors
-                for part in factor.coordinates(setting[factor.name])
-            ]
+            [part for name, placed in self._placed.items() for part in placed(setting[name])]
         )
 
     def actions(self, context: Mapping[str, Value]) -> Actions:

@@ -215,7 +215,7 @@ def test_the_failure_example_comes_with_its_picture(tmp_path, sketched):
 def protected(job):
     """A trace of Protected LinUCB on the ball: no arm has a number there."""
     trace = trace_of(job, np.full(job.horizon, 0.1))
-    trace.record.arm[:] = -1
+    trace.arm[:] = -1
     return trace
 
 
@@ -237,7 +237,7 @@ def test_regret_on_the_ball_stands_beside_the_bound_of_theory(tmp_path, sketched
 def test_over_arms_the_bound_is_marked_as_not_proved(tmp_path, sketched):
     def on_arms(job):
         trace = protected(job)
-        trace.record.arm[:] = 0
+        trace.arm[:] = 0
         return trace
 
     write(tmp_path, spec_of("protected-linucb"), on_arms)

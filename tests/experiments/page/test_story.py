@@ -24,7 +24,7 @@ def cost(job):
 
 def on_ball(job):
     trace = cost(job)
-    trace.record.arm[:] = -1
+    trace.arm[:] = -1
     return trace
 
 

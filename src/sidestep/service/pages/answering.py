@@ -44,6 +44,7 @@ def ask(request: Request, visit: Askers, form: Posted) -> Response:
         purpose=form.text("purpose") or "learn",
         measure=form.maybe("measure"),
         price_cap=form.maybe_number("price_cap", "the price"),
+        largest_step=form.steps("step.", plan.factors),
         context=form.setting("context.", plan.context),
         actor=visit.caller.signs(),
         key=form.maybe("key"),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from sidestep.service.pages import svg
 from sidestep.service.pages.views import effect_rows
 from sidestep.studies.advice import Best, Contender
+from sidestep.studies.cards.ask_card import baseline_text
 from sidestep.studies.cards.best_card import (
     contest_text,
     effect_text,
@@ -36,7 +37,7 @@ class Point(NamedTuple):
 
 def best_view(plan: Plan, best: Best) -> dict[str, Any]:
     """Everything that the card of a recommendation shows."""
-    known = best.action is not None
+    known, at_baseline = best.action is not None, best.action == plan.baseline
     return {
         "known": known,
         "results": best.results,
@@ -52,7 +53,8 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         ]
         if best.action
         else [],
-        "effects": effect_rows(plan, best.effects, goal=False) if known else [],
+        "baseline": baseline_text(plan) if at_baseline else "",
+        "effects": effect_rows(plan, best.effects, goal=False) if known and not at_baseline else [],
         "points": points(plan, best) if known and best.results >= best.needed else [],
         "settled": is_settled(best),
     }

@@ -59,6 +59,14 @@ class Form(dict[str, list[str]]):
             return None
         return {factor.name: factor.read(typed[factor.name]) for factor in factors}
 
+    def steps(self, prefix: str, factors: tuple[Factor, ...]) -> dict[str, float] | None:
+        """The most that factors may change, for those where it was typed; None where for none."""
+        typed = {
+            factor.name: self.maybe_number(f"{prefix}{n}", f"the largest step of {factor.name}")
+            for n, factor in enumerate(factors)
+        }
+        return {name: step for name, step in typed.items() if step is not None} or None
+
 
 async def posted(request: Request) -> Form:
     """The form, where it came from one of our pages."""

@@ -11,13 +11,11 @@ from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
-from sidestep.studies.values import read_number
+from sidestep.studies.values import checked_positive, read_number
 
 FACTOR = ("name", "unit", "low", "high", "step", "levels", "baseline")
-OUTCOME = ("name", "unit", "low", "high", "tolerance", "baseline")
-FIGURE = re.compile(
-    r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?"
-)  # 6.25; and 6,25, to be refused with advice
+OUTCOME = ("name", "unit", "low", "high", "tolerance", "harm", "baseline")
+FIGURE = re.compile(r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?")  # 6.25; and 6,25, refused with advice
 FEWEST, MORE, MOST = 3, 2, 40  # rows of a form
 
 
@@ -128,17 +126,19 @@ def _protected(row: dict[str, str]) -> Outcome:
         name,
         row["unit"],
         range=_range(name, row["low"], row["high"]),
-        tolerance=_tolerance(name, row["tolerance"]),
+        tolerance=_tolerance(name, row["tolerance"], row["harm"]),
         baseline=_maybe(f"the baseline of {name}", row["baseline"]),
     )
 
 
-def _tolerance(name: str, text: str) -> Any:
-    """A number for both directions, or two: "-0.2 to 0.5"; "to 0.5" has no limit below."""
-    what, (low, to, high) = f"the tolerance of {name}", text.partition("to")
-    if not to:
-        return _maybe(what, text)
-    return _maybe(what, low.strip()), _maybe(what, high.strip())
+def _tolerance(name: str, text: str, harm: str) -> Any:
+    """The change that does no harm: either way, or with no limit on the side that never does."""
+    what = f"the tolerance of {name}"
+    size = _maybe(what, text)
+    if size is None or harm not in ("rise", "fall"):
+        return size
+    checked_positive(what, size)
+    return (None, size) if harm == "rise" else (-size, None)
 
 
 def _range(name: str, low: str, high: str) -> Any:
@@ -175,5 +175,6 @@ EXAMPLE: dict[str, tuple[str, ...]] = {
     "p.low": ("3", "125", "40"),
     "p.high": ("6", "150", "120"),
     "p.tolerance": ("0.3", "2.5", "6"),
+    "p.harm": ("both", "fall", "both"),
     "p.baseline": ("4.2", "", ""),
 }

@@ -54,6 +54,7 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
         "question": question_view(plan, chosen) if chosen else None,
         "waiting": [waiting_view(plan, each, usual) for each in questions if each is not chosen],
         "context_factors": plan.context,
+        "step_factors": [pair for pair in enumerate(plan.factors) if not pair[1].is_category],
         "lanes": lanes_view(plan, recent, questions, shown["counts"]),
         "results": shown["results"],
         "part": parts(study, chosen, patience),
@@ -136,7 +137,7 @@ def story_part(
     study: OpenStudy, best: Best, context: dict[str, Any] | None, patience: float | None
 ) -> dict[str, Any] | None:
     """How the recommendation came about; None where it is not worked out yet."""
-    if best.action is None or best.results < best.needed:
+    if best.action in (None, study.plan.baseline) or best.results < best.needed:
         return {"any": False}
     told = study.story_within(patience, best.action, context)
     if told is None:

@@ -8,6 +8,7 @@ from sidestep.service.pages import svg
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import (
+    baseline_text,
     expect_text,
     fence_text,
     is_best,
@@ -101,8 +102,9 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
         "shares": share_rows(body),
         "price": noted_price(plan, body),
         "risk": risk_text(plan),
+        "baseline": baseline_text(plan) if body["action"] == plan.baseline else "",
         "effects": effect_rows(plan, _effects(plan, body["effects"])),
-        "fence": fence_text(plan),
+        "fence": fence_text(plan, body),
         "asked": f"asked {age_text(question.at)} by {question.actor}",
         "at": question.at,
         "by": question.actor,

@@ -41,8 +41,12 @@ def ask_card(plan: Plan, name: str, question: Question) -> Card:
             for each, ends in body["expected"].items()
         )
         sections.append(Section("Expect", expected))
-    sections.append(Section("May move", (effects_table(plan, body["effects"]),)))
-    sections.append(Section("", (Prose(fence_text(plan)),)))
+    if body["action"] == plan.baseline:
+        sections.append(Section("May move", (Prose(f"Nothing. {baseline_text(plan)}"),)))
+    else:
+        sections.append(Section("May move", (effects_table(plan, body["effects"]),)))
+    if fence := fence_text(plan, body):
+        sections.append(Section("", (Prose(fence),)))
     sections.append(Section("Then", (_then(plan, name, question),)))
     return Card(
         kind="ask",
@@ -81,12 +85,20 @@ def _measure_text(plan: Plan, panel: tuple[str, ...]) -> str:
 def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
     """Why this: what contends, what would tell them apart, and what asking costs."""
     if not body["results"]:
-        return (
-            "Nothing is known yet. The first questions look in every direction; expect side "
-            "effects both ways."
-        )
+        return f"Nothing is known yet. {_beginning_text(plan, body)}"
     sentences = [reason_text(plan, body), price_text(plan, body)]
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _beginning_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """Where the first questions look, and what keeps them near."""
+    if plan.knobs.get("caution"):
+        return "With caution the first questions stay near the baseline."
+    both = "expect side effects both ways."
+    if _is_narrowed(body):
+        return f"The first questions look in every direction that is allowed; {both}"
+    far = "The first questions look in every direction and may be far from the baseline"
+    return f"{far}; {both} A largest step keeps them near it."
 
 
 def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> str:
@@ -133,9 +145,13 @@ def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
 
 def _best_words(body: Mapping[str, Any]) -> str:
     """What a price is counted against: today's best, of what this ask allows."""
+    return "the best that is allowed" if _is_narrowed(body) else "today's best"
+
+
+def _is_narrowed(body: Mapping[str, Any]) -> bool:
+    """Whether this ask allows less than the whole menu."""
     asked = body.get("request") or {}
-    narrowed = any(asked.get(name) for name in ("candidates", "ranges", "words", "largest_step"))
-    return "the best that is allowed" if narrowed else "today's best"
+    return any(asked.get(name) for name in ("candidates", "ranges", "words", "largest_step"))
 
 
 def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
@@ -228,8 +244,16 @@ def change_text(outcome: Outcome, ends: tuple[float, float, float]) -> str:
     return f"{estimate} ({low} to {high})"
 
 
-def fence_text(plan: Plan) -> str:
-    """What protection is, and what it is not."""
+def baseline_text(plan: Plan) -> str:
+    """Why nothing moves at the baseline."""
+    begin, target = "It is the baseline, from which every change is counted", plan.target.name
+    if not plan.protected:
+        return f"{begin}: {target} stays as it is."
+    return f"{begin}: {target} and every protected {plan.words.outcome} stay as they are."
+
+
+def fence_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """What protection is, and what it is not; nothing at the baseline, where nothing moves."""
     words = plan.words
     if not plan.protected:
         return "You decide."
@@ -238,6 +262,8 @@ def fence_text(plan: Plan) -> str:
             f"Asked with caution: within all limits with at least {percent(caution)}, as far as is "
             "known. You decide."
         )
+    if body["action"] == plan.baseline:
+        return ""
     aim = "Protection is part of the goal, not a fence"
     if plan.aim == CLEAN:
         aim += " (the aim is the clean effect, what runs through nothing protected)"

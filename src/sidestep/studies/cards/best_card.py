@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sidestep.studies.advice import MOST_ROUNDS, Best, Contender, Effect, Narrowing, Settling
-from sidestep.studies.cards.ask_card import change_text
+from sidestep.studies.cards.ask_card import baseline_text, change_text
 from sidestep.studies.cards.card import (
     BEYOND,
     WITHIN,
@@ -104,6 +104,8 @@ def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
     lines = [] if said is None else [said]
     if best.action is not None and best.within is not False:
         lines.append(Prose(set_text(plan.factors, best.action)))
+    if best.action == plan.baseline:
+        return (*lines, Prose(baseline_text(plan)))
     text = effect_text(plan.target, best.effects[plan.target.name])
     if best.clean is not None and best.results >= best.needed:
         text += f" Of it, {towards_text(plan.target, best.clean)} is clean."
@@ -134,7 +136,9 @@ def standing_text(plan: Plan, best: Best) -> Prose | None:
 
 
 def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
-    """Every protected outcome against its limits, with a picture."""
+    """Every protected outcome against its limits, with a picture; none at the baseline."""
+    if best.action == plan.baseline:
+        return ()
     rows: list[tuple[Cell, ...]] = []
     for outcome in plan.protected:
         effect = best.effects[outcome.name]

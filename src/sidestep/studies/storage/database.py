@@ -4,6 +4,7 @@ import random
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,9 @@ class Database:
         self.where = place_of(url)
         self.patience = patience
         self.engine = engine_of(url, patience=patience)
+        weakref.finalize(
+            self, self.engine.dispose
+        )  # nobody has to close what nobody holds any more
         self.on_sqlite = self.engine.dialect.name == "sqlite"
         self._reader = (
             self.engine
