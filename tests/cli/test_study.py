@@ -40,6 +40,22 @@ def test_what_can_be_seen_can_be_read_by_a_program_and_at_80_columns(started, ve
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
+def test_a_study_with_a_context_is_asked_told_judged_and_closed(run):
+    (run.folder / "age.toml").write_text(
+        'model = "0 + dose + dose:age"\n'
+        "[[factors]]\nname = 'dose'\nlow = 0\nhigh = 40\nstep = 10\n"
+        "[[context]]\nname = 'age'\nlow = 20\nhigh = 80\n"
+        "[target]\nname = 'pain'\ngoal = 'lower'\nrange = [0, 10]\n"
+    )
+    assert run("create", "pain", "--from", "age.toml").returncode == 0
+    assert run("ask", "pain", "--context", "age=63").returncode == 0
+    assert run("tell", "pain", 2, 4, "--reason", "a good day").returncode == 0
+    assert "a good day" in run("history", "pain").stdout
+    assert "age" in run("best", "pain").stderr
+    for verb in (["best"], ["explain"], ["close", "--accept"]):
+        assert run(verb[0], "pain", *verb[1:], "--context", "age=63").returncode == 0, verb
+
+
 def test_data_go_to_stdout_and_talk_to_stderr(started):
     refused = started("tell", "bp", 2, "4,2")
     assert refused.stdout == ""
@@ -138,6 +154,8 @@ def test_an_export_is_imported_bit_for_bit(started):
     again = started("export", "bp", "--storage", "other.db").stdout
     assert again == (started.folder / "bp.jsonl").read_text()
     assert started("import", "bp.jsonl").returncode == 0  # the same is there already
+    (started.folder / "bp.jsonl").rename(started.folder / "bp.ndjson")
+    assert started("import", "bp.ndjson", "--storage", "third.db").returncode == 0
 
 
 def test_a_backup_is_restored_and_every_question_would_be_put_again(started):

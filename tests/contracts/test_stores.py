@@ -105,7 +105,9 @@ def test_creating_again_with_the_same_key_is_the_same_event(store):
     assert len(store.events("pilot")) == 1
 
 
-@pytest.mark.parametrize("name", ["", " pilot", "a/b", "a\nb", "x" * 101, "a\0b", 7, "a\u202eb"])
+@pytest.mark.parametrize(
+    "name", ["", " pilot", "a/b", "a\nb", "x" * 101, "a\0b", 7, "a\u202eb", "..", "*"]
+)
 def test_a_name_that_would_be_stumbled_over_is_refused(store, name, refusal):
     assert "a study's name must" in refusal(store.create, name, {}, actor="ada", body={})
     assert store.names() == []

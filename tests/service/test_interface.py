@@ -44,6 +44,19 @@ def test_a_study_is_set_up_asked_and_told(web):
     assert again["repeated"]
 
 
+def test_a_study_may_have_a_name_in_any_script(web):
+    sketch = {
+        "factors": [FACTORS[0].to_config()],
+        "target": TARGET.to_config(),
+        "name": "血圧 ?#% pilot",
+    }
+    made = web.post("/v1/studies", json=sketch)
+    assert made.status_code == 201
+    assert web.get(made.headers["location"]).json()["study"] == sketch["name"]
+    effects = web.get(f"{made.headers['location']}/explain").json()["rows"][0]["effects"]
+    assert "-0.0" not in str(effects)
+
+
 def test_a_card_is_words_too(web, study):
     asked = web.post(f"{study}/tickets", json={}, headers={"Accept": "text/plain"})
     assert asked.headers["content-type"] == "text/plain; charset=utf-8"

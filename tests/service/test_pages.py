@@ -1,12 +1,14 @@
 """The pages without a browser: every state of the card, every form, and nothing inline."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from houses import PLAUSIBLE, text_of
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
+from sidestep.service.pages import svg
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
@@ -198,6 +200,32 @@ def test_a_correction_needs_a_reason_and_keeps_both_values(running, clinic_page)
     assert "Corrected by entry 13" in record
 
 
+def test_questions_that_wait_longer_than_usual_say_so(running, browser, monkeypatch):
+    def ago(days):
+        then = datetime.now(UTC) - timedelta(days=days)
+        monkeypatch.setattr(running.store, "_clock", lambda: then)
+
+    ago(40)
+    study = clinic(running.store)
+    for _ in range(3):
+        ago(30)
+        ticket = study.ask(actor="Ada")
+        ago(29)
+        study.tell(ticket.id, 140.0, measured="systolic pressure")
+    for days in (21, 7, 0):
+        ago(days)
+        study.ask(new=True, actor="Grace")
+    page = text_of(browser.get("/studies/bp?question=10"))
+    assert "asked 7 days ago by Grace. Results usually come in one day." in page
+    assert "3 questions open" in page
+    assert "asked 21 days ago by Grace. A late answer is welcome; or withdraw it." in page
+
+
+@pytest.mark.parametrize(("high", "step"), [(0.03, 0.02), (1.2, 0.8), (16, 10), (150, 100)])
+def test_a_picture_is_marked_at_a_round_number_that_it_shows(high, step):
+    assert svg._round_steps(svg.Ends(-high, high)) == pytest.approx((-step, step))
+
+
 def test_a_question_is_withdrawn_with_a_reason(running, clinic_page):
     assert "Withdraw this question" in text_of(clinic_page.get("/studies/bp/entries/12/withdraw"))
     page = clinic_page.post("/studies/bp/entries/12/withdraw", reason="missed visit")
@@ -333,7 +361,7 @@ def test_the_record_is_verified_and_exported(clinic_page):
     wrong = text_of(clinic_page.post("/studies/bp/verify", known="f" * 64))
     assert "The record is not as it was written" in wrong
     export = clinic_page.get("/studies/bp/export")
-    assert export.headers["content-disposition"] == 'attachment; filename="study.ndjson"'
+    assert export.headers["content-disposition"] == 'attachment; filename="study.jsonl"'
     assert len(export.text.splitlines()) == 13
 
 
@@ -447,6 +475,8 @@ def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
         ({"p__tolerance": ["-1"], "p__harm": ["rise"]}, "tolerance of bitterness must be positive"),
+        ({"p__tolerance": ["1 to 2"]}, "low <= 0 <= high"),
+        ({"f__levels": ["", "6,25; 12,5", ""]}, "write 6.25 with a point"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
         ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
@@ -457,6 +487,15 @@ def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, s
     assert said.lower() in text_of(page).lower()
     assert "Nothing was saved" in text_of(page)
     assert running.store.names() == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "limits"), [("1", (-1, 1)), ("−0.5 to 1", (-0.5, 1)), ("to 1", (None, 1))]
+)
+def test_a_tolerance_may_have_two_sides_or_one(running, browser, typed, limits):
+    fields = {**example_fields(), "p__tolerance": [typed]}
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
+    assert Study.open("tea", running.store).plan.protected[0].limits == limits
 
 
 def test_more_rows_come_without_script(browser):

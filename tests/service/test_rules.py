@@ -7,6 +7,7 @@ import time
 import httpx
 import pytest
 
+from running import Running
 from sidestep import errors
 from sidestep.service.kinds import KINDS, error_of, kind_of
 from sidestep.service.watch import HEADERS
@@ -170,6 +171,18 @@ def test_a_conflict_names_both_values(web, study):
     assert body["type"] == "/problems/already-answered"
     assert "138" in body["detail"]
     assert "136" in body["detail"]
+
+
+def test_only_the_names_that_were_set_are_answered(tmp_path):
+    with (
+        Running(tmp_path / "s.db", names=["Studies.example"]) as running,
+        httpx.Client(base_url=running.url) as web,
+    ):
+        named = {"Host": "studies.example:8000"}
+        assert web.get("/v1/studies", headers=named).status_code == 200
+        for path in ("/", "/v1/studies", "/login", "/answer/x", "/static/style.css"):
+            is_problem(web.get(path), 421)
+        assert web.get("/health").status_code == 200
 
 
 def test_another_host_name_is_not_answered_where_nobody_logs_in(web, study):

@@ -13,6 +13,7 @@ from sidestep.errors import (
     AlreadyAnswered,
     ConflictError,
     KeyReused,
+    RecordError,
     StudyClosed,
     StudyExists,
     StudyNotFound,
@@ -418,6 +419,15 @@ def test_a_table_of_candidates_is_kept_with_the_study(tmp_path):
     assert study.ask().candidate in (0, 1, 2)
 
 
+def test_a_table_of_candidates_that_is_missing_is_not_made_up():
+    store = MemoryStore()
+    table = {"lisinopril": [0, 40], "amlodipine": [0, 10], "chlortalidone": [25, 0]}
+    clinic(store, candidates=table)
+    store._blobs.clear()
+    with pytest.raises(RecordError, match="table of candidates .* is missing"):
+        Study.open("bp", store)
+
+
 def test_in_a_box_values_have_digits_that_can_be_set(storage):
     factors = [Factor("dose", 0, 40, unit="mg"), Factor("rate", 0, 0.3)]
     study = clinic(storage, factors=factors)
@@ -570,7 +580,12 @@ def test_a_study_is_there_or_is_not(storage):
         ({"factors": ["dose"]}, ["dose"]),
         ({"seed": -1}, ["seed"]),
         ({"policy": "directed-thomson"}, ["did you mean"]),
+        ({"policy": ["uniform"]}, ["policy", "uniform"]),
         ({"knobs": {"kapa": 1}}, ["kapa"]),
+        ({"knobs": 3}, ["knobs", "3"]),
+        ({"aim": "clean", "rank": "2"}, ["rank", "2"]),
+        ({"aim": "clean", "resolution": "fine"}, ["resolution", "fine"]),
+        ({"model": 3}, ["model", "3"]),
         ({"vocabulary": "zoo"}, ["clinic"]),
         ({"model": "0 + lisinopril", "factors": [Factor("lisinopril", 0, 40)]}, ["model", "box"]),
     ],

@@ -265,6 +265,12 @@ def test_a_result_far_from_what_was_expected_is_doubted():
     assert "(133.4 to 144.2)" in text
     assert "A lost decimal point?" in text
     assert "decimal" not in doubt_text(sodium, 160, expected)
+
+
+def test_where_results_have_left_the_range_what_is_expected_decides():
+    sodium = Outcome("sodium", "mmol/L", range=(110, 170), tolerance=2.5)
+    assert asked_twice(sodium, (180.0, 178.0, 182.0)) == (176.0, 184.0)
+    assert doubt_text(sodium, 181, (180.0, 178.0, 182.0)) is None
     assert doubt_text(sodium, 175, None) is not None
 
 
@@ -331,6 +337,24 @@ def test_a_wide_table_is_broken_not_cut():
     text = card.text(80)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "c" * 20 in text
+
+
+def test_only_what_can_be_corrected_is_said_to_be():
+    study = clinic(MemoryStore())
+    hint = "you can correct it later"
+    assert hint in str(study.tell(study.ask().id, 140.0))
+    assert hint not in str(study.withdraw(study.ask().id, reason="missed visit"))
+    assert hint not in str(study.close())
+
+
+def test_where_nothing_is_protected_no_card_speaks_of_limits():
+    study = clinic(MemoryStore(), protected=[])
+    for _ in range(6):
+        study.tell(study.ask().id, 140.0)
+    cards = (study.ask(purpose="confirm"), study.best(), study.explain(), study.show())
+    for card in cards:
+        assert "limits" not in str(card)
+        assert "rotect" not in str(card)
 
 
 def test_not_enough_data_is_said_plainly(study):

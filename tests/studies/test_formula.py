@@ -69,6 +69,7 @@ def test_a_result_counts_in_the_context_it_was_told_with():
     [
         ("0 + dose + weight", ["weight"]),
         ("0 + dose +", ["formula"]),
+        ("0 + 3", ["formula"]),
         ("__import__('os').system('true')", ["__import__"]),
         ("0 + dose.real", ["names, numbers"]),
         ("0 + age", ["move"]),
@@ -79,6 +80,7 @@ def test_a_result_counts_in_the_context_it_was_told_with():
 def test_a_formula_that_cannot_be_used_is_refused(refusal, model, words):
     message = refusal(features, model)
     assert all(word in message for word in words), message
+    assert message.isprintable()
 
 
 def test_a_context_that_is_missing_or_unknown_is_refused(refusal):

@@ -69,6 +69,14 @@ def test_which_result_of_a_panel_must_be_said(study, refusal):
     assert study.history()[-1].outcome == "potassium"
 
 
+def test_a_correction_is_of_the_outcome_it_names(study, refusal):
+    study.import_results(TABLE)
+    assert "must be of 'sodium'" in refusal(
+        study.correct, 2, 137.0, row=0, measured="sodium", reason="x"
+    )
+    study.correct(2, 4.0, row=0, measured="potassium", reason="x")
+
+
 def test_the_receipt_counts_every_outcome_and_names_columns_that_were_not_used(study):
     text = " ".join(str(study.import_results(TABLE)).split())
     assert "3 results (potassium 1, sodium 2)" in text

@@ -177,6 +177,7 @@ def test_factors_and_outcomes_survive_json(thing):
         (lambda: Outcome("k", range=(0, 1), baseline=2), ["baseline of k", "0 to 1"]),
         (lambda: Outcome("k", range=(0, 1), noise=-1), ["noise of k"]),
         (lambda: Outcome("k", range=(0, 1), digits=12), ["digits of k"]),
+        (lambda: Factor("a", levels=3), ["two levels", "3"]),
         (lambda: Outcome("k", range=(0, 1), digits=2.0), ["digits of k", "2.0"]),
         (lambda: Outcome("k", range=(0, 1), digits=True), ["digits of k", "True"]),
         (lambda: setting_of([Factor("a", 0, 1)], {"b": 1}, "given"), ["given", "'b'"]),

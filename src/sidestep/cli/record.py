@@ -11,6 +11,7 @@ from sidestep.cli.terminal import (
     DEFAULT,
     Actor,
     AsJson,
+    Context,
     Key,
     Name,
     Storage,
@@ -67,6 +68,7 @@ def explain(
     name: Name,
     top: Annotated[int, typer.Option(help="How many to show.", min=1)] = 8,
     as_csv: Annotated[bool, typer.Option("--csv", help="All of them, as CSV.")] = False,
+    context: Context = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -74,7 +76,9 @@ def explain(
 
     Example: sidestep study explain bp-pilot-07 --csv > candidates.csv
     """
-    explanation = open_study(name, storage).explain(top=top)
+    study = open_study(name, storage)
+    here = values_of(study.plan.context, context, "context")
+    explanation = study.explain(top=top, context=here)
     if as_csv:
         _print_csv(explanation.to_columns())
     else:
@@ -109,7 +113,7 @@ def import_file(
     if len(parts) > 2:
         raise InputError(f"import must have a NAME and a FILE, got {len(parts)} words")
     path = Path(parts[-1])
-    if path.suffix == ".jsonl":
+    if path.suffix in (".jsonl", ".ndjson"):
         try:
             with path.open(encoding="utf-8") as lines:
                 head = import_study(open_store(storage), lines)
@@ -229,6 +233,7 @@ def close(
     overrule: Annotated[
         list[str] | None, typer.Option(help="With this instead: dose=30; every factor once.")
     ] = None,
+    context: Context = None,
     reason: Annotated[str | None, typer.Option(help="Why; it stays on record.")] = None,
     storage: Storage = DEFAULT,
     actor: Actor = None,
@@ -240,11 +245,9 @@ def close(
     """
     study = open_study(name, storage, actor)
     setting = values_of(study.plan.factors, overrule, "overrule")
-    print_card(
-        study.close(accept=accept, overrule=setting, reason=reason).card,
-        as_json=as_json,
-        storage=storage,
-    )
+    here = values_of(study.plan.context, context, "context")
+    receipt = study.close(accept=accept, overrule=setting, context=here, reason=reason)
+    print_card(receipt.card, as_json=as_json, storage=storage)
 
 
 def _report(verdicts: list[Any], done: str, as_json: bool) -> None:  # noqa: FBT001

@@ -11,6 +11,7 @@ from sidestep.cli.terminal import (
     DEFAULT,
     Actor,
     AsJson,
+    Context,
     Given,
     Key,
     Measured,
@@ -106,7 +107,7 @@ def ask(
     price_cap: Annotated[
         float | None, typer.Option(help="At most so much less of the goal than today's best.")
     ] = None,
-    context: Annotated[list[str] | None, typer.Option(help="Of this round: age=63.")] = None,
+    context: Context = None,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     key: Key = None,
@@ -150,7 +151,10 @@ def tell(
     ],
     measured: Measured = None,
     given: Given = None,
-    context: Annotated[list[str] | None, typer.Option(help="Of that round: age=63.")] = None,
+    context: Context = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Why it is right, where it is far off; it stays on record.")
+    ] = None,
     yes: Yes = False,
     storage: Storage = DEFAULT,
     actor: Actor = None,
@@ -174,6 +178,7 @@ def tell(
         measured=measured,
         given=values_of(study.plan.factors, given, "given"),
         context=values_of(study.plan.context, context, "context"),
+        reason=reason,
         key=key,
     )
     print_card(receipt.card, as_json=as_json, storage=storage)
@@ -252,6 +257,7 @@ def best(
     rounds: Annotated[
         bool, typer.Option("--rounds", help="Also how many rounds are left, which takes a while.")
     ] = False,
+    context: Context = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -262,4 +268,5 @@ def best(
     study = open_study(name, storage)
     if rounds:
         print("Looking ahead: this takes a while.", file=sys.stderr)
-    print_card(study.best(rounds=rounds).card, as_json=as_json, storage=storage)
+    here = values_of(study.plan.context, context, "context")
+    print_card(study.best(rounds=rounds, context=here).card, as_json=as_json, storage=storage)

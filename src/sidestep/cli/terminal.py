@@ -46,6 +46,7 @@ Measured = Annotated[
     str | None, typer.Option(help="The outcome that was measured, where it is not the one asked.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Record it even where it is far off.")]
+Context = Annotated[list[str] | None, typer.Option(help="Of that round: age=63.")]
 Row = Annotated[
     int | None,
     typer.Option(help="Of an import: which result, from 0 in the order of history --json.", min=0),

@@ -77,11 +77,10 @@ def log_likelihood(
     d = evidence.centre.shape[1]
     if evidence.weight[v] == 0.0:
         return 0.0
-    precision, moment, total = np.empty((d, d)), np.empty(d), 0.0
+    precision = evidence.gram[v] + evidence.gram_low[v]
+    moment: FloatArray = evidence.moment[v] + evidence.moment_low[v]
+    total = 0.0
     for j in range(d):
-        moment[j] = evidence.moment[v, j] + evidence.moment_low[v, j]
-        for k in range(d):
-            precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
         ridge = noise**2 / (variance if j < dim else told)
         precision[j, j] += ridge
         total += 0.5 * np.log(ridge)

@@ -25,7 +25,6 @@ from sidestep.core.places import Found, Place, Telling, best_along, most_telling
 from sidestep.core.pooled import ranks
 from sidestep.core.posterior import Posterior, Prior, draw, posteriors_of, row_weights
 from sidestep.core.problem import Problem
-from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body
 from sidestep.core.telling import most_telling, variance
@@ -212,6 +211,10 @@ class DirectedThompson(CompiledPolicy):
     knobs: DirectedKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
+    init = sampling.first_state
+    rounds_until_review = sampling.rounds_until_rank_review
+    review = sampling.review_rank
+    spectrum = sampling.rank_spectrum
 
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "kappa"):
@@ -229,22 +232,6 @@ class DirectedThompson(CompiledPolicy):
         """Two posterior draws, and what decides about a dear action."""
         return 1, 2 * self.problem.n_vectors * self.problem.width
 
-    def init(self) -> State:
-        """State before the first round."""
-        return sampling.first_state(self)
-
     def check(self, state: State, actions: Actions) -> None:
         """Raise where caution has nowhere to start."""
         check_start(self.knobs, actions)
-
-    def rounds_until_review(self, state: State) -> int:
-        """Rounds until the rank is looked at again, where it is not told."""
-        return sampling.rounds_until_rank_review(self, state)
-
-    def review(self, state: State) -> None:
-        """Look at the rank again, in place."""
-        sampling.review_rank(self, state)
-
-    def spectrum(self, state: State) -> Spectrum | None:
-        """What the evidence says of the rank; None where the player is told it."""
-        return sampling.rank_spectrum(self, state)

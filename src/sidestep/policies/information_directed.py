@@ -41,11 +41,9 @@ from sidestep.core.posterior import (
     row_weights,
 )
 from sidestep.core.problem import Problem
-from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
 from sidestep.policies import sampling
-from sidestep.policies.base import State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.information_within import InformationWithinKnobs
@@ -193,6 +191,10 @@ class InformationDirected(CompiledPolicy):
     knobs: InformationKnobs | InformationWithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
+    init = sampling.first_state
+    rounds_until_review = sampling.rounds_until_rank_review
+    review = sampling.review_rank
+    spectrum = sampling.rank_spectrum
 
     def __post_init__(self) -> None:
         doubt = self.delta if self.problem.tolerance is None else 0.0
@@ -206,19 +208,3 @@ class InformationDirected(CompiledPolicy):
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """The posterior draws, and a coin for the mixture."""
         return 1, DRAWS * self.problem.n_vectors * self.problem.width
-
-    def init(self) -> State:
-        """State before the first round."""
-        return sampling.first_state(self)
-
-    def rounds_until_review(self, state: State) -> int:
-        """Rounds until the rank is looked at again, where it is not told."""
-        return sampling.rounds_until_rank_review(self, state)
-
-    def review(self, state: State) -> None:
-        """Look at the rank again, in place."""
-        sampling.review_rank(self, state)
-
-    def spectrum(self, state: State) -> Spectrum | None:
-        """What the evidence says of the rank; None where the player is told it."""
-        return sampling.rank_spectrum(self, state)

@@ -28,7 +28,6 @@ from sidestep.core.pooled import (
 )
 from sidestep.core.posterior import Prior, draw, posteriors_of, row_weights
 from sidestep.core.problem import Problem
-from sidestep.core.rank import Spectrum
 from sidestep.core.sensitivity import gradient, pooled_frame
 from sidestep.core.solids import Body
 from sidestep.core.telling import least_known, most_telling
@@ -131,6 +130,10 @@ class ProtectedThompson(CompiledPolicy):
     knobs: ThompsonKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
+    init = sampling.first_state
+    rounds_until_review = sampling.rounds_until_rank_review
+    review = sampling.review_rank
+    spectrum = sampling.rank_spectrum
 
     def __post_init__(self) -> None:
         common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
@@ -147,22 +150,6 @@ class ProtectedThompson(CompiledPolicy):
         """One posterior draw."""
         return 0, self.problem.n_vectors * self.problem.width
 
-    def init(self) -> State:
-        """State before the first round."""
-        return sampling.first_state(self)
-
     def check(self, state: State, actions: Actions) -> None:
         """Raise where caution has nowhere to start."""
         check_start(self.knobs, actions)
-
-    def rounds_until_review(self, state: State) -> int:
-        """Rounds until the rank is looked at again, where it is not told."""
-        return sampling.rounds_until_rank_review(self, state)
-
-    def review(self, state: State) -> None:
-        """Look at the rank again, in place."""
-        sampling.review_rank(self, state)
-
-    def spectrum(self, state: State) -> Spectrum | None:
-        """What the evidence says of the rank; None where the player is told it."""
-        return sampling.rank_spectrum(self, state)

@@ -13,7 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from sidestep.errors import InputError, SidestepError
 from sidestep.service import answers
-from sidestep.service.auth import Door
+from sidestep.service.auth import Door, Names
 from sidestep.service.bodies import NOT_JSON, BodyLimit
 from sidestep.service.desk import Desk
 from sidestep.service.importing import imports
@@ -88,6 +88,7 @@ def create_app(
     _describe(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(BodyLimit, limit=settings.body_limit, import_limit=settings.import_limit)
+    app.add_middleware(Names, names=settings.names)
     app.add_middleware(Watch, metrics=metrics)
     return app
 

@@ -9,10 +9,17 @@ from typing import NamedTuple
 
 from fastapi import Request
 from itsdangerous import BadData, URLSafeTimedSerializer
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sidestep.errors import StudyNotFound
 from sidestep.service.desk import Desk, OpenStudy
-from sidestep.service.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, HttpProblem
+from sidestep.service.problems import (
+    FORBIDDEN,
+    MISDIRECTED,
+    UNAUTHENTICATED,
+    HttpProblem,
+    problem,
+)
 from sidestep.service.settings import Settings
 from sidestep.studies.people.accounts import Accounts, Person
 from sidestep.studies.people.grants import Grants
@@ -108,10 +115,31 @@ class Door:
 
 def check_host(request: Request) -> None:
     """Without login only names of this machine are answered: another may be a trick of a web page."""
-    host = request.headers.get("host", "")
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    if name.lower() not in LOOPBACK:
+    named = request.app.state.settings.names  # which were checked before anything else
+    if not named and host_of(request) not in LOOPBACK:
         raise HttpProblem(MISDIRECTED, "without login only localhost is answered, got another host")
+
+
+class Names:
+    """Answers to the host names that were set, where any were; to its health by any name."""
+
+    def __init__(self, app: ASGIApp, names: tuple[str, ...]) -> None:
+        self._app, self._names = app, tuple(name.lower() for name in names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on, or refuse it."""
+        bound = scope["type"] == "http" and scope["path"] not in ("/health", "/ready")
+        if bound and self._names and host_of(Request(scope)) not in self._names:
+            refusal = problem(MISDIRECTED, "only the names of this service are answered")
+            await refusal(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def host_of(request: Request) -> str:
+    """The host name of a request, without its port."""
+    host = request.headers.get("host", "").lower()
+    return host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
 
 
 def known_caller(request: Request) -> Caller:

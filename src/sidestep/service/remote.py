@@ -157,12 +157,13 @@ class RemoteStudy:
         *,
         accept: bool = False,
         overrule: Mapping[str, object] | None = None,
+        context: Context = None,
         reason: str | None = None,
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
         """End the asking."""
-        end = {"accept": accept, "overrule": overrule, "reason": reason}
+        end = {"accept": accept, "overrule": overrule, "context": context, "reason": reason}
         return _receipt(self._post("close", end, actor, key))
 
     def best(self, *, rounds: bool = False, context: Context = None) -> Best:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -12,7 +13,7 @@ from sidestep.service import answers as out
 from sidestep.service import listing
 from sidestep.service.auth import Caller, Needs, NeedsEverywhere, Visit, known_caller
 from sidestep.service.bodies import StrictRoute, strict_json
-from sidestep.service.problems import MEDIA_TYPE
+from sidestep.service.problems import MEDIA_TYPE, HttpProblem
 from sidestep.service.replies import (
     card_reply,
     cursor_of,
@@ -64,8 +65,13 @@ Owner = Annotated[Caller, Depends(NeedsEverywhere(ADMIN))]
 
 def context_of(text: str | None) -> dict[str, Any] | None:
     """A context that came in an address."""
-    found = None if text is None else strict_json(text.encode())
-    if found is not None and not isinstance(found, dict):
+    if text is None:
+        return None
+    try:
+        found = strict_json(text.encode())
+    except HttpProblem:
+        found = None
+    if not isinstance(found, dict):
         raise InputError("context must be a JSON object, got something else")
     return found
 
@@ -110,7 +116,8 @@ def create(request: Request, new: NewStudy, caller: Owner, key: Key = None) -> R
     actor = caller.signs(new.actor)
     Study.create(new.name, request.app.state.desk.store, actor=actor, key=key, **new.settings())
     card = request.app.state.desk.study(new.name).show()
-    return card_reply(request, card, 201, {"Location": str(request.url_for("show", name=new.name))})
+    address = f"{request.base_url}v1/studies/{quote(new.name, safe='')}"
+    return card_reply(request, card, 201, {"Location": address})
 
 
 @api.get("/studies/{name}", responses=shown(out.StudyOut), summary="Where a study stands")
@@ -218,7 +225,7 @@ def verify(
     visit: Readers,
     *,
     asks: Flag = False,
-    known: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
+    known: Annotated[str | None, Query(pattern="^[0-9a-f]{16,64}$")] = None,
 ) -> Response:
     """Whether the chain of the record holds; `asks`: whether every question would be put again."""
     card = visit.study.think(lambda study: study.verify(asks=asks, known=known))

@@ -162,6 +162,7 @@ class Closing(Signed):
 
     accept: bool = False
     overrule: Setting | None = None
+    context: Setting | None = None
     reason: Reason | None = None
 
 

@@ -56,6 +56,8 @@ def find_answer(log: Log | Kept, place: Place, outcome: str | None) -> Answer:
     body, row = event.body, _row_of(event, row)
     if event.kind == "imported":
         body = body["rows"][row]
+    if outcome not in (None, body["outcome"]):
+        raise InputError(f"entry {event.seq} must be of {outcome!r}, got {body['outcome']!r}")
     ticket = event.ticket or event.seq
     value, action, latest = body["value"], body["action"], event
     for each in log.about(ticket):

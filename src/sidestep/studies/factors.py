@@ -68,7 +68,8 @@ class Factor:
     def _take_levels(self, levels: Sequence[Value]) -> None:
         if self.step is not None:
             raise InputError(f"{self.name} must have a step or levels, got both")
-        if isinstance(levels, str) or len(tuple(levels)) < 2:
+        several = hasattr(levels, "__iter__") and not isinstance(levels, str)
+        if not several or len(tuple(levels)) < 2:
             raise InputError(f"{self.name} must have two levels or more, got {shown(levels)}")
         words = all(isinstance(level, str) for level in levels)
         kept: tuple[Value, ...] = tuple(

@@ -21,6 +21,7 @@ from sidestep.studies.values import standard
 
 FUNCTIONS = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
 TOKEN = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)|(\d+\.?\d*)|(\*\*|[-+*/:()^])|\s+")
+MARKS = re.compile(r"\x1b\[[\d;]*m|[\u29da\u29db]")  # colours and brackets of the parser's words
 DIGITS = 10  # a formula loses a few more than a division (units.py)
 TINY = 1e-9  # of the largest feature: one that never moves
 
@@ -81,7 +82,7 @@ def _model_spec(plan: Plan) -> Any:
         formula = formulaic.Formula(str(plan.model))
         return formula.get_model_matrix(frame, context=FUNCTIONS).model_spec
     except Exception as error:  # whatever its parser raises
-        came = " ".join(str(error).split())
+        came = " ".join(MARKS.sub("", str(error)).split())
         raise InputError(f"model must be a formula, got {plan.model!r}: {came:.200}") from error
 
 

@@ -150,7 +150,7 @@ class Outcome:
 
     def change(self, scaled: float) -> float:
         """A change in the outcome's unit."""
-        return self.sign * scaled * self.half
+        return self.sign * scaled * self.half + 0.0  # minus zero is zero
 
     def value(self, scaled: float) -> float:
         """A result in the outcome's unit."""

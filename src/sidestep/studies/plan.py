@@ -9,7 +9,7 @@ from sidestep.studies.candidates import Candidates, candidates_of
 from sidestep.studies.cards.words import VOCABULARIES, Vocabulary
 from sidestep.studies.factors import Factor, Setting
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.values import checked_text, checked_word, shown
+from sidestep.studies.values import checked_positive, checked_text, checked_word, shown
 
 WITHIN, CLEAN = "within", "clean"
 VERSION = 1  # of the configuration as it is stored
@@ -40,6 +40,7 @@ class Plan:
         checked_text("title", self.title)
         if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
             raise InputError(f"seed must be an integer >= 0, got {shown(self.seed)}")
+        self._check_policy()
         self._check_kinds()
         self._check_names()
         self._check_aim()
@@ -51,6 +52,18 @@ class Plan:
             raise InputError(
                 "a model formula needs candidates (steps, levels or a table), got the box of ranges"
             )
+
+    def _check_policy(self) -> None:
+        if not isinstance(self.policy, str):
+            raise InputError(f"policy must be the word of one, got {shown(self.policy)}")
+        if not isinstance(self.knobs, Mapping):
+            raise InputError(f"knobs must be a value for every knob, got {shown(self.knobs)}")
+        if self.rank is not None and type(self.rank) is not int:
+            raise InputError(f"rank must be a whole number, got {shown(self.rank)}")
+        if self.resolution is not None:
+            checked_positive("resolution", self.resolution)
+        if self.model is not None and not isinstance(self.model, str):
+            raise InputError(f"model must be a formula, got {shown(self.model)}")
 
     def _check_kinds(self) -> None:
         for what, things, kind in (

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from sidestep.errors import RecordError
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
 from sidestep.studies.factors import Factor
@@ -23,7 +24,7 @@ from sidestep.studies.plan import Plan, plan_from_config
 from sidestep.studies.recording import Author
 from sidestep.studies.request import Request, request_of
 from sidestep.studies.storage.events import Event, canonical, digest
-from sidestep.studies.storage.store import Log, Names, Writer, open_store, write
+from sidestep.studies.storage.store import Log, Names, Store, Writer, open_store, write
 from sidestep.studies.ticket import Ticket
 from sidestep.studies.writing import Writing
 
@@ -101,7 +102,7 @@ class Study(Writing):
             rank=rank,
             resolution=resolution,
             policy=policy,
-            knobs=dict(knobs or {}),
+            knobs={} if knobs is None else knobs,
             seed=seed,
             vocabulary=vocabulary,
             title=title,
@@ -136,9 +137,7 @@ class Study(Writing):
         """
         store = open_store(storage, create=False)
         config = store.head(name).config
-        rows = config["candidates"].get("rows")
-        kept = None if rows is None else json.loads(store.blob(rows) or "null")
-        plan = plan_from_config(config, kept)
+        plan = plan_from_config(config, _kept_rows(store, config["candidates"].get("rows")))
         return cls(store, name, plan, actor or user_of_the_machine(), writer)
 
     @staticmethod
@@ -206,6 +205,16 @@ class Study(Writing):
         if asked[1] is not None:
             with self._turn:
                 self._live.took(asked[1])
+
+
+def _kept_rows(store: Store, digest: str | None) -> Any:
+    """The table of candidates that is kept under its digest; None where there is none."""
+    if digest is None:
+        return None
+    kept = store.blob(digest)
+    if kept is None:
+        raise RecordError(f"the table of candidates {digest[:16]} is missing; restore a backup")
+    return json.loads(kept)
 
 
 def user_of_the_machine() -> str:

@@ -92,6 +92,7 @@ class Verbs(Protocol):
         *,
         accept: bool = False,
         overrule: Mapping[str, object] | None = None,
+        context: Context = None,
         reason: str | None = None,
         actor: str | None = None,
         key: str | None = None,

@@ -121,6 +121,7 @@ class Writing(Reading):
         *,
         accept: bool = False,
         overrule: Mapping[str, object] | None = None,
+        context: Mapping[str, Any] | None = None,
         reason: str | None = None,
         actor: str | None = None,
         key: str | None = None,
@@ -129,6 +130,7 @@ class Writing(Reading):
 
         accept     with today's recommendation
         overrule   with this setting instead, with a reason
+        context    what the recommendation is for, where the study has one
         reason     why; it stays on record
         actor      who closes; None: the one who opened the study
         key        the same key again is the same request, not a second one
@@ -137,7 +139,7 @@ class Writing(Reading):
             raise InputError("overrule must come with a reason and without accept, got otherwise")
         decision = None
         if accept:
-            best = self.best()
+            best = self.best(context=context)
             if best.action is None:
                 raise InputError("accept must have a recommendation to accept, got no results yet")
             decision = {"overruled": False, "action": best.action, "candidate": best.candidate}

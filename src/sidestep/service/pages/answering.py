@@ -170,6 +170,7 @@ def close(request: Request, visit: Admins, form: Posted) -> Response:
                 overrule=form.setting("given.", study.plan.factors)
                 if form.text("how") == "overrule"
                 else None,
+                context=context_here(study.plan, None),
                 reason=form.maybe("reason"),
                 actor=visit.caller.signs(),
                 key=form.maybe("key"),

@@ -8,7 +8,6 @@ from sidestep.studies.cards.markup import Markup
 from sidestep.studies.cards.words import counted
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event
-from sidestep.studies.study import Study
 
 SHOWN = 60  # rounds; of more only the last
 EVENTS = 8 * SHOWN  # that are read for them
@@ -23,16 +22,14 @@ class Lane(NamedTuple):
 
 
 def lanes_view(
-    study: Study, end: int, questions: list[Question], counts: dict[str, int]
+    plan: Plan, events: list[Event], questions: list[Question], counts: dict[str, int]
 ) -> dict[str, Any]:
-    """The lanes up to entry `end`, and the names of their two ends."""
-    events = study.history(max(0, end - EVENTS))
+    """The lanes of the latest entries, and the names of their two ends."""
     rounds = {event.seq: event.body["round"] for event in events if event.kind == "asked"}
     last = max([*rounds.values(), 1])
     first = max(last - SHOWN + 1, min([*rounds.values(), 1]), 1)
     told = _told(events, rounds, first)
     waiting = {name for question in questions[-1:] for name in question.waiting}
-    plan = study.plan
     return {
         "lanes": [
             _lane(

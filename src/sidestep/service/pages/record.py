@@ -52,7 +52,7 @@ def verify(request: Request, visit: Readers, form: Posted) -> Response:
 def download(visit: Readers) -> Response:
     """The whole record, as a file."""
     response = export(visit)
-    response.headers["Content-Disposition"] = 'attachment; filename="study.ndjson"'
+    response.headers["Content-Disposition"] = 'attachment; filename="study.jsonl"'
     return response
 
 

@@ -1,5 +1,6 @@
 """The form that sets up a study: rows of factors and outcomes, read into what `Study.create` takes."""
 
+import re
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
@@ -14,6 +15,9 @@ from sidestep.studies.values import checked_positive, read_number
 
 FACTOR = ("name", "unit", "low", "high", "step", "levels", "baseline")
 OUTCOME = ("name", "unit", "low", "high", "tolerance", "harm", "baseline")
+FIGURE = re.compile(
+    r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?"
+)  # 6.25; and 6,25, to be refused with advice
 FEWEST, MORE, MOST = 3, 2, 40  # rows of a form
 
 
@@ -101,10 +105,9 @@ def _levels(text: str) -> list[Any] | None:
     parts = [part.strip() for part in text.replace(";", "\n").splitlines() if part.strip()]
     if not parts:
         return None
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        return parts
+    if all(FIGURE.fullmatch(part) for part in parts):
+        return [read_number("a level", part) for part in parts]
+    return parts
 
 
 def _target(form: Form) -> Outcome:
@@ -131,8 +134,13 @@ def _protected(row: dict[str, str]) -> Outcome:
 
 
 def _tolerance(name: str, text: str, harm: str) -> Any:
-    """The change that does no harm: either way, or with no limit on the side that never does."""
-    what = f"the tolerance of {name}"
+    """The change that does no harm: a number, or "-0.2 to 0.5" where the two sides differ.
+
+    Where only a rise or only a fall harms, the other side has no limit.
+    """
+    what, (low, to, high) = f"the tolerance of {name}", text.partition("to")
+    if to:
+        return _maybe(what, low.strip()), _maybe(what, high.strip())
     size = _maybe(what, text)
     if size is None or harm not in ("rise", "fall"):
         return size

@@ -1,6 +1,7 @@
 """A study's page, part by part: the question first, from the record alone; then what takes arithmetic."""
 
 from collections.abc import Mapping
+from statistics import median
 from typing import Any, NamedTuple
 
 from sidestep.service.auth import Visit
@@ -8,7 +9,7 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.pages import svg
 from sidestep.service.pages.best_view import best_view, called
 from sidestep.service.pages.entries import lines_of
-from sidestep.service.pages.lanes import lanes_view
+from sidestep.service.pages.lanes import EVENTS, lanes_view
 from sidestep.service.pages.views import day_text, question_view, waiting_view
 from sidestep.studies.advice import Best, Effect
 from sidestep.studies.book import Question
@@ -42,7 +43,8 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
     head, questions = study.head(), study.questions()
     chosen = chosen_question(questions, visit.caller.name, wanted.question)
     patience = None if wanted.wait else PATIENCE
-    shown = study.show().data
+    shown, recent = study.show().data, study.verbs.history(max(0, head.seq - EVENTS))
+    usual = usual_wait(recent)
     return {
         **common(visit),
         "closed": head.status == CLOSED,
@@ -50,13 +52,13 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
         "check": check_view(study, head.seq),
         "check_mark": svg.mark(WITHIN),
         "question": question_view(plan, chosen) if chosen else None,
-        "waiting": [waiting_view(plan, each, None) for each in questions if each is not chosen],
+        "waiting": [waiting_view(plan, each, usual) for each in questions if each is not chosen],
         "context_factors": plan.context,
         "step_factors": [pair for pair in enumerate(plan.factors) if not pair[1].is_category],
-        "lanes": lanes_view(study.verbs, head.seq, questions, shown["counts"]),
+        "lanes": lanes_view(plan, recent, questions, shown["counts"]),
         "results": shown["results"],
         "part": parts(study, chosen, patience),
-        "record": lines_of(plan, latest(study, head.seq), study.verbs.about),
+        "record": lines_of(plan, recent[-LATEST:][::-1], study.verbs.about),
         "entries": head.seq,
         "tip": f"{head.hash[:4]}·{head.hash[-4:]}",
         "note": about_policy(plan),
@@ -197,9 +199,15 @@ def candidates_part(
     return candidates_view(study.plan, explanation.rows, best=best.candidate, asked=asked)
 
 
-def latest(study: OpenStudy, end: int) -> list[Event]:
-    """The last few entries, the newest first."""
-    return study.verbs.history(max(0, end - LATEST))[::-1]
+def usual_wait(events: list[Event]) -> float | None:
+    """How many days answers take, usually; None where there were too few."""
+    asked = {event.seq: event.at for event in events if event.kind == "asked"}
+    waits = [
+        (event.at - asked[event.ticket]).total_seconds() / 86400
+        for event in events
+        if event.kind == "answered" and event.ticket in asked
+    ]
+    return median(waits) if len(waits) >= 3 else None
 
 
 def about_policy(plan: Plan) -> str:

@@ -5,6 +5,7 @@ not stretched.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -175,8 +176,9 @@ def _ticks(outcome: Outcome, ends: Ends) -> list[Markup]:
 
 def _round_steps(ends: Ends) -> tuple[float, float]:
     """A round number to either side, about two thirds up."""
-    size = 10.0 ** len(f"{int(ends.high * 2 / 3)}") / 10 if ends.high > 1.5 else 0.1
-    step = max(int(ends.high * 2 / 3 / size), 1) * size
+    about = ends.high * 2 / 3
+    size = 10.0 ** math.floor(math.log10(about))
+    step = math.floor(about / size + 1e-9) * size
     return -step, step
 
 

@@ -22,6 +22,7 @@ from sidestep.studies.cards.doubt import asked_twice_text
 from sidestep.studies.cards.markup import Markup
 from sidestep.studies.cards.overview import age_text
 from sidestep.studies.cards.words import (
+    counted,
     digits_of,
     digits_of_loss,
     limit_text,
@@ -240,9 +241,10 @@ def age_in_days(at: str) -> float:
 
 def span_text(days: float) -> str:
     """A span as a person says it."""
-    if days < 1 / 24:
-        return f"{max(round(days * 1440), 1)} minutes"
-    return f"{round(days * 24)} hours" if days < 1 else f"{round(days)} days"
+    for size, noun in ((1.0, "day"), (1 / 24, "hour")):
+        if days >= size:
+            return counted(round(days / size), noun)
+    return counted(max(round(days * 1440), 1), "minute")
 
 
 def capital(text: str) -> str:

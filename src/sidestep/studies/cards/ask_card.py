@@ -135,6 +135,8 @@ def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
     text = "This is what would be recommended today"
     if (body.get("request") or {}).get("measure"):
         return f"{text}; you asked to confirm what it does to {measured}."
+    if measured == plan.target.name:
+        return f"{text}. This result narrows what it does to {measured}."
     return (
         f"{text}. Of the protected {plan.words.outcomes} {measured} is the least settled; this result "
         "narrows it."
@@ -253,6 +255,8 @@ def baseline_text(plan: Plan) -> str:
 def fence_text(plan: Plan, body: Mapping[str, Any]) -> str:
     """What protection is, and what it is not; nothing at the baseline, where nothing moves."""
     words = plan.words
+    if not plan.protected:
+        return "You decide."
     if caution := plan.knobs.get("caution"):
         return (
             f"Asked with caution: within all limits with at least {percent(caution)}, as far as is "

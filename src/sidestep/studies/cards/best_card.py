@@ -125,7 +125,8 @@ def standing_text(plan: Plan, best: Best) -> Prose | None:
         return Prose(f"{more}{leader}", lead="Not enough data yet." if few else lead)
     if few:
         return Prose(more.strip(), lead="Not enough data yet.")
-    if best.within and best.action == plan.baseline and len(best.contenders) > 1:
+    baseline = bool(plan.protected) and best.action == plan.baseline
+    if best.within and baseline and len(best.contenders) > 1:
         rival = best.contenders[1]
         text = (
             f"The leading contender is no. {rival.candidate} ({short(plan.factors, rival.action)})."

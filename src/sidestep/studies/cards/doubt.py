@@ -14,8 +14,11 @@ def asked_twice(outcome: Outcome, expected: Any) -> tuple[float, float]:
     if expected is None:
         return outcome.low, outcome.high
     estimate, low, high = expected
-    reach = max(high - estimate, estimate - low)
-    return max(estimate - FAR * reach, outcome.low), min(estimate + FAR * reach, outcome.high)
+    reach = FAR * max(high - estimate, estimate - low)
+    low, high = estimate - reach, estimate + reach
+    if outcome.low <= estimate <= outcome.high:  # else results have left the range already
+        low, high = max(low, outcome.low), min(high, outcome.high)
+    return low, high
 
 
 def asked_twice_text(outcome: Outcome, expected: Any) -> str:

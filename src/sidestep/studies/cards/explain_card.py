@@ -25,10 +25,9 @@ def explain_card(plan: Plan, name: str, rows: tuple[Row, ...], top: int = 8) -> 
         ),
         head=("no.", plan.words.candidate, *(outcome.name for outcome in plan.outcomes), "best"),
     )
-    legend = (
-        f"Changes from the baseline, of {names}. ● within limits, ◐ not settled, ▲ beyond limits. "
-        "best: how likely it is."
-    )
+    limits = any(outcome.tolerance is not None for outcome in plan.protected)
+    shapes = " ● within limits, ◐ not settled, ▲ beyond limits." if limits else ""
+    legend = f"Changes from the baseline, of {names}.{shapes} best: how likely it is."
     return Card(
         kind="explain",
         title=f"The {plan.words.candidates}",

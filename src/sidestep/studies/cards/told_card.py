@@ -10,6 +10,7 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Written
 from sidestep.studies.storage.events import Event, written
 
+CORRECTABLE = ("answered", "corrected", "imported")
 NAMED = 5  # columns that were of no use and are named
 
 
@@ -24,7 +25,8 @@ def told_card(plan: Plan, name: str, done: Written) -> Card:
             else f"Saved as entry {event.seq}"
         )
         lines.append(Prose(f"{saved} {when}.", lead=_told_text(plan, event)))
-    hint = "If it is wrong, you can correct it later with a reason."
+    if any(event.kind in CORRECTABLE for event in done.events):
+        lines.append(Prose("If it is wrong, you can correct it later with a reason."))
     data = [
         {"entry": event.seq, "ticket": event.ticket, "kind": event.kind, **event.body}
         for event in done.events
@@ -32,7 +34,7 @@ def told_card(plan: Plan, name: str, done: Written) -> Card:
     return Card(
         kind="tell",
         title="Nothing changed" if done.repeated else "Saved",
-        sections=(Section("", (*lines, Prose(hint))),),
+        sections=(Section("", tuple(lines)),),
         data={"study": name, "repeated": done.repeated, "entries": data},
     )
 

@@ -1,13 +1,16 @@
 """Is the record whole? `verify` walks the chain; `erase` blanks what a person wrote and says so."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sidestep.errors import InputError, RecordError
 from sidestep.studies.storage.events import GENESIS, Event, hash_of, words_hold
 from sidestep.studies.storage.store import Head, Store
+from sidestep.studies.values import shown
 
 PAGE = 1000
+NOTED = re.compile("[0-9a-f]{16,64}")
 
 
 class Flaw(NamedTuple):
@@ -36,9 +39,11 @@ class Verdict(NamedTuple):
 def verify(store: Store, name: str, *, known: str | None = None) -> Verdict:
     """Walk the chain of a study and say what was edited, removed, swapped or blanked unannounced.
 
-    `known` is a hash that was noted earlier (on a printout, in an export): it must be in the chain,
-    which shows a record that was written anew from the beginning.
+    `known` is a hash that was noted earlier (on a printout, in an export), or how it begins: it must be
+    in the chain, which shows a record that was written anew from the beginning.
     """
+    if known is not None and not NOTED.fullmatch(known):
+        raise InputError(f"known must be 16 to 64 characters of a hash, got {shown(known)}")
     head = store.head(name)
     walk = _Walk(head)
     for found in pages(store, name, up_to=head.seq):
@@ -118,7 +123,7 @@ class _Walk:
             self._flaw(missing, f"event {missing} is missing")
         if self.seq == head.seq and self.hash and self.hash != head.hash:
             self._flaw(None, "the head of the study is not the hash of its last event")
-        if known is not None and known not in self.seen:
+        if known is not None and not any(each.startswith(known) for each in self.seen):
             self._flaw(None, f"the hash {known} that was noted earlier is not in the chain")
         for seq in sorted(self.blank - self.announced):
             self._flaw(seq, f"what was written in event {seq} was erased and no entry says so")

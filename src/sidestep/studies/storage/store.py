@@ -29,6 +29,7 @@ from sidestep.studies.storage.events import digest as digest_of
 
 T = TypeVar("T")
 NAME = re.compile(r"[^\s/\\\x00-\x1f\x7f](?:[^/\\\x00-\x1f\x7f]{0,98}[^\s/\\\x00-\x1f\x7f])?")
+RESERVED = (".", "..", "*")  # what addresses resolve, and what grants mean by all studies
 OPEN, CLOSED = "open", "closed"
 SNAPSHOTS_KEPT = 4
 
@@ -211,10 +212,11 @@ def open_store(storage: "str | Path | Store | None" = None, *, create: bool = Tr
 
 def check_name(name: str) -> None:
     """Refuse a name that a file, a page or a terminal would stumble over."""
-    if not isinstance(name, str) or not NAME.fullmatch(name) or not name.isprintable():
+    usable = isinstance(name, str) and NAME.fullmatch(name) and name.isprintable()
+    if not usable or name in RESERVED:
         raise InputError(
             "a study's name must have 1 to 100 characters without slashes, line breaks or"
-            f" spaces at its ends, got {name!r}"
+            f" spaces at its ends, and not be '.', '..' or '*', got {name!r}"
         )
 
 
