@@ -58,7 +58,7 @@ def test_where_every_direction_is_shown_it_has_three_quarters_of_its_siblings_re
 @pytest.mark.slow
 def test_told_vectors_ten_times_too_long_it_has_no_more_regret_than_its_sibling(oracle):
     ours, sibling = (
-        regrets(policy, lambda seed: held_out("wide-prior", seed=seed), 1000, 30)
+        regrets(policy, lambda seed: held_out("wide-prior", seed=seed), 1000, 15)
         for policy in (ss.InformationDirected, ss.DirectedThompson)
     )
     assert oracle.mean_at_most(ours - 0.75 * sibling, 0.0)
