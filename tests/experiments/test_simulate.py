@@ -317,7 +317,7 @@ def test_both_speeds_refuse_arms_that_are_longer_than_the_player_was_told(refusa
 # Many runs
 
 
-def test_many_runs_are_the_single_runs():
+def test_many_runs_are_the_single_runs(interpreted):
     policy = ss.EpsilonGreedy(world().problem)
     traces = ss.simulate_many(policy, lambda seed: world(seed=seed), 40, runs=3, seed=5, every=3)
     assert [trace.seed for trace in traces] == [5, 6, 7]

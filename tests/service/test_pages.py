@@ -489,15 +489,6 @@ def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, s
     assert running.store.names() == []
 
 
-@pytest.mark.parametrize(
-    ("typed", "limits"), [("1", (-1, 1)), ("−0.5 to 1", (-0.5, 1)), ("to 1", (None, 1))]
-)
-def test_a_tolerance_may_have_two_sides_or_one(running, browser, typed, limits):
-    fields = {**example_fields(), "p__tolerance": [typed]}
-    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
-    assert Study.open("tea", running.store).plan.protected[0].limits == limits
-
-
 def test_more_rows_come_without_script(browser):
     fields = example_fields()
     before = browser.post("/new", do="preview", **fields).text.count('name="f.name"')

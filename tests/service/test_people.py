@@ -309,8 +309,9 @@ def test_words_are_erased_on_request_and_the_chain_holds(own_house):
         assert "somebody" in admin.get("/studies/bp/erase").text
         assert admin.post("/studies/bp/erase", who="nobody", reason="x").status_code == 422
         assert admin.post("/studies/bp/erase", who="somebody", reason="").status_code == 422
-        page = admin.post("/studies/bp/erase", who="somebody", reason="they asked for it")
-        assert "Words were erased" in text_of(page)
+        asked = {"who": "somebody", "reason": "they asked for it", "key": "once"}
+        for _ in range(2):
+            assert "Words were erased" in text_of(admin.post("/studies/bp/erase", **asked))
     assert "somebody" not in repr([(e.actor, e.reason, e.body) for e in store.events("bp")])
     assert store.events("bp")[-1].kind == "erased"
     assert verify(store, "bp").holds

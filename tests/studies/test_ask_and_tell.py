@@ -293,6 +293,19 @@ def test_no_step_is_larger_than_the_largest(study):
         study.tell(ticket.id, 100.0)
 
 
+def test_a_step_is_counted_from_what_was_really_done_last(study):
+    high, low = {"lisinopril": 40}, {"lisinopril": 0}
+    first = study.ask(allowed=high)
+    study.tell(first.id, 150, measured="systolic pressure")
+    study.correct(first.id, 150, given=low, reason="it was not given")
+    second = study.ask(largest_step={"lisinopril": 10})
+    assert second.action["lisinopril"] <= 10
+    third = study.ask(new=True, allowed=high, actor="another")
+    study.tell(second.id, 150, measured="systolic pressure", given=low)  # the one before
+    fourth = study.ask(new=True, largest_step={"lisinopril": 10})
+    assert fourth.action["lisinopril"] >= 30, third
+
+
 def test_the_same_key_is_the_same_request(storage):
     study = clinic(storage)
     first = study.ask(key="a", new=True)

@@ -95,6 +95,16 @@ def test_a_row_of_what_is_no_import_is_refused_and_the_study_goes_on(study, refu
     assert study.ask().id == 4
 
 
+def test_a_cell_that_a_frame_calls_missing_is_empty(study):
+    pandas = pytest.importorskip("pandas")
+    done = {"lisinopril": [0, 10], "amlodipine": [0, 0], "chlortalidone": [0, 0]}
+    sodium = pandas.array([138, None], dtype="Int64")
+    study.import_results(pandas.DataFrame({**done, "sodium": sodium, "when": [pandas.NaT] * 2}))
+    assert study.best().counts == {"sodium": 1}
+    with pytest.raises(ConflictError, match="entry 2 holds exactly this one result"):
+        study.import_results({**done, "sodium": [138.0, None]})
+
+
 def test_rows_may_each_name_what_was_measured(study):
     done = {"lisinopril": 0, "amlodipine": 0, "chlortalidone": 0}
     study.import_results([{**done, "sodium": 138.0}, {**done, "potassium": 4.1}])

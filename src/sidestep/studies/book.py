@@ -75,6 +75,7 @@ class Book:
     counts: Counter[str] = field(default_factory=Counter)  # results per outcome
     open: dict[int, Question] = field(default_factory=dict)
     last: Setting | None = None  # what was done last, as far as is known
+    last_of: int = 0  # the question, or the result without one, that this is of
     results: dict[tuple[int, int], Result] = field(default_factory=dict)  # those after `since`
     revision: int = 0  # how often a result that counted was changed
     stale: bool = False  # one before `since` was: begin again
@@ -104,19 +105,25 @@ class Book:
             "counts": dict(self.counts),
             "open": [question.to_json() for question in self.open.values()],
             "last": self.last,
+            "last_of": self.last_of,
         }
 
     def _asked(self, event: Event) -> None:
         self.rounds += 1
         self.open[event.seq] = question_of(event)
-        self.last = event.body["action"]
+        self._done(event.seq, event.body["action"])
+
+    def _done(self, number: int, setting: Setting) -> None:
+        """Something was done for a question, or for a result without one; the latest is the last."""
+        if number >= self.last_of:
+            self.last, self.last_of = setting, number
 
     def _answered(self, event: Event) -> None:
         body = event.body
         question = self.open.get(event.ticket or 0)
         setting = body["action"]
         if body.get("given"):
-            self.last = setting
+            self._done(event.ticket or event.seq, setting)
         result = Result(event.seq, 0, body["outcome"], body["value"], setting, body.get("context"))
         self._add(result)
         if question is not None:
@@ -134,6 +141,8 @@ class Book:
         body = event.body
         place = (body["answer"], body.get("row", 0))
         self.revision += 1
+        if event.ticket == self.last_of:
+            self.last = body["action"]
         if place[0] <= self.since:
             self.stale = True
             return
@@ -196,4 +205,5 @@ def book_from_json(kept: Mapping[str, Any], seq: int, event_hash: str) -> Book:
         counts=Counter(kept["counts"]),
         open={question.id: question for question in opened},
         last=kept["last"],
+        last_of=kept.get("last_of", 0),
     )

@@ -42,7 +42,13 @@ def _framed(table: Any, what: str) -> Columns:
         raise InputError(
             f"{what} must be a frame, a dict of columns or a path, got {type(table).__name__}"
         ) from error
-    return {str(name): frame[name].to_list() for name in frame.columns}
+    return {str(name): _cells(frame[name]) for name in frame.columns}
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column; what its frame calls missing is None."""
+    missing = column.is_null().to_list()
+    return [None if gone else cell for cell, gone in zip(column.to_list(), missing, strict=True)]
 
 
 def _plain(column: Any) -> list[Any]:

@@ -63,10 +63,14 @@ def _check_new(log: Log, rows: list[Row]) -> None:
     for event in log.events():
         if event.kind == "imported" and event.body["rows"] == rows:
             raise ConflictError(
-                f"entry {event.seq} holds exactly these {counted(len(rows), 'result')}, imported by "
+                f"entry {event.seq} holds exactly {_these(len(rows))}, imported by "
                 f"{event.actor} at {local_time(written(event.at))}; nothing was recorded: import "
                 "them with again=True (--again) where they were measured twice"
             )
+
+
+def _these(count: int) -> str:
+    return "this one result" if count == 1 else f"these {count} results"
 
 
 def rows_of(plan: Plan, table: Any) -> list[Row]:

@@ -15,9 +15,7 @@ from sidestep.studies.values import checked_positive, read_number
 
 FACTOR = ("name", "unit", "low", "high", "step", "levels", "baseline")
 OUTCOME = ("name", "unit", "low", "high", "tolerance", "harm", "baseline")
-FIGURE = re.compile(
-    r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?"
-)  # 6.25; and 6,25, to be refused with advice
+FIGURE = re.compile(r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?")  # 6.25; and 6,25, refused with advice
 FEWEST, MORE, MOST = 3, 2, 40  # rows of a form
 
 
