@@ -5,8 +5,8 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.posterior import posterior_of, prior_of
-from sidestep.core.width import halvings, log_likelihood, narrow_into
+from sidestep.core.posterior import prior_of
+from sidestep.core.width import doubting_posterior_of, halvings, log_likelihood, narrow_into
 
 NOISE = np.array([0.1, 0.2])
 RHO = np.full(2, 0.01)
@@ -98,7 +98,7 @@ def test_what_was_never_measured_of_one_vector_is_narrowed_by_the_others():
         absorb(evidence, doubting.rho, action, v, float(rng.choice([-0.5, 0.5])))
 
     def spread(prior):
-        posterior = posterior_of(prior, evidence)
+        posterior = doubting_posterior_of(prior, evidence)
         return 0.1 * np.sqrt(posterior.inverse[1, 3, 3])
 
     assert spread(prior_of(problem, None)) == pytest.approx(10.0)

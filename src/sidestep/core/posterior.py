@@ -27,7 +27,6 @@ from sidestep.core.geometry import (
 )
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
-from sidestep.core.width import narrow_into
 from sidestep.errors import InputError
 
 BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
@@ -87,18 +86,14 @@ class Posterior(NamedTuple):
 
 @kernel
 def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """The belief that the evidence leaves; where R and M are taken as told it is the evidence's own."""
+    """The belief that the evidence leaves, M as told; where every R is told it is the evidence's own."""
     learned = False
     for v in range(prior.noise.size):
         learned = learned or np.isnan(prior.noise[v])
-    if not learned and prior.doubt == 0.0:
+    if not learned:
         return Posterior(evidence.centre, evidence.inverse, prior.noise)
-    noise, variances = noise_levels(prior, evidence), np.full(evidence.centre.shape, prior.variance)
-    if prior.doubt > 0.0:
-        narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
-    if not learned and np.min(variances) == prior.variance:
-        return Posterior(evidence.centre, evidence.inverse, prior.noise)
-    return posterior_from_sums(evidence, noise, variances)
+    variances = np.full(evidence.centre.shape, prior.variance)
+    return posterior_from_sums(evidence, noise_levels(prior, evidence), variances)
 
 
 @kernel

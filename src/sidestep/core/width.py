@@ -25,9 +25,28 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.estimator import Evidence
 from sidestep.core.geometry import cholesky, dot, solve_cholesky
 from sidestep.core.kernels import kernel
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    noise_levels,
+    posterior_from_sums,
+    posterior_of,
+)
 
 HALVINGS = 20  # at most: a millionth of M
 RISE = 1e-3  # of a log-likelihood, below which no narrower width is looked at
+
+
+@kernel
+def doubting_posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
+    """The belief that the evidence leaves, under the widest prior that it does not contradict."""
+    if prior.doubt == 0.0:
+        return posterior_of(prior, evidence)
+    noise, variances = noise_levels(prior, evidence), np.full(evidence.centre.shape, prior.variance)
+    narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
+    if np.min(variances) == prior.variance:
+        return posterior_of(prior, evidence)
+    return posterior_from_sums(evidence, noise, variances)
 
 
 @kernel(small=True)

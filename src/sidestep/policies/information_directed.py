@@ -33,16 +33,11 @@ from sidestep.core.kernels import kernel
 from sidestep.core.levels import padded_vector
 from sidestep.core.passes import scores
 from sidestep.core.pooled import REAL
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    draw,
-    posteriors_of,
-    row_weights,
-)
+from sidestep.core.posterior import Posterior, Prior, draw, effects_alone, row_weights
 from sidestep.core.problem import Problem
 from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
+from sidestep.core.width import doubting_posterior_of
 from sidestep.policies import sampling
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
@@ -121,7 +116,8 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
+    posterior = doubting_posterior_of(knobs.prior, evidence)
+    effects = effects_alone(posterior, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
     return _decide(knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0])
 
@@ -130,7 +126,8 @@ def _on_arms(
 def _on_ball(
     knobs: InformationKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
+    posterior = doubting_posterior_of(knobs.prior, evidence)
+    effects = effects_alone(posterior, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
     actions = _shortlist(effects, views, body, draws.normals)
     menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)

@@ -17,11 +17,11 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
 from sidestep.core.pooled import ranks
-from sidestep.core.posterior import Posterior, Prior, noise_levels, posterior_of
+from sidestep.core.posterior import Posterior, Prior, noise_levels
 from sidestep.core.problem import Problem, Query
 from sidestep.core.sensitivity import gradient
 from sidestep.core.telling import reduction, variance
-from sidestep.core.width import narrow_into
+from sidestep.core.width import doubting_posterior_of, narrow_into
 from sidestep.policies.standpoint import (
     Standpoint,
     best_in_solid,
@@ -63,9 +63,9 @@ def standpoint_for(
 
 
 def _posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """The same as the kernel of that name, for all vectors at once: reasons are never compiled."""
+    """The same as doubting_posterior_of, for all vectors at once: reasons are never compiled."""
     if not np.isnan(prior.noise).any():
-        return posterior_of(prior, evidence)
+        return doubting_posterior_of(prior, evidence)
     noise = noise_levels(prior, evidence)
     variances = np.full(evidence.centre.shape, prior.variance)
     if prior.doubt > 0.0:

@@ -9,16 +9,10 @@ from sidestep.core.coreset import next_check
 from sidestep.core.estimator import no_evidence
 from sidestep.core.forms import COVARIANCE
 from sidestep.core.pooled import first_directions, resolution_of, review_directions, spectrum_of
-from sidestep.core.posterior import (
-    Posterior,
-    Prior,
-    effects_alone,
-    posterior_of,
-    prior_of,
-    relative_costs,
-)
+from sidestep.core.posterior import Posterior, Prior, effects_alone, prior_of, relative_costs
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
+from sidestep.core.width import doubting_posterior_of
 from sidestep.policies.base import State
 from sidestep.policies.compiled_policy import FOREVER
 from sidestep.policies.knobs import confidence_for
@@ -115,5 +109,5 @@ def rank_spectrum(policy: Sampler, state: State) -> Spectrum | None:
 
 def _effects(policy: Sampler, state: State) -> Posterior:
     """The posterior of the effects, levels summed over where they are learned."""
-    posterior = posterior_of(policy.knobs.prior, state.evidence)
+    posterior = doubting_posterior_of(policy.knobs.prior, state.evidence)
     return effects_alone(posterior, policy.problem.intercept)
