@@ -2,13 +2,14 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from houses import PLAUSIBLE, text_of
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
-from sidestep.service.pages import svg
+from sidestep.service.pages import shell, svg
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
@@ -602,3 +603,8 @@ def test_the_demo_has_a_laboratory(tmp_path):
         assert "simulated data" in browser.get("/studies/demo").text
         page = browser.post("/studies/demo/questions/2/simulate")
         assert "simulated laboratory" in text_of(page)
+
+
+def test_every_template_compiles_before_the_first_page_is_asked_for():
+    folder = Path(shell.__file__).parent / "templates"
+    assert shell.read_templates() == len(list(folder.rglob("*.html")))

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from sidestep.errors import InputError, ServiceError
 from sidestep.service.app import Laboratory, create_app
 from sidestep.service.logs import set_up_logs
+from sidestep.service.pages.shell import read_templates
 from sidestep.service.settings import Settings
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.store import open_store
@@ -82,6 +83,7 @@ def run(
     app = create_app(settings, store, laboratory)
     check_host_allowed(app, settings)
     set_up_logs(settings.log_level)
+    read_templates()
     config = uvicorn.Config(
         app,
         host=settings.host,

@@ -29,6 +29,11 @@ _PAGES = Environment(
 )
 
 
+def read_templates() -> int:
+    """Compile every template before the first page is asked for, and say how many there are."""
+    return len([_PAGES.get_template(name) for name in _PAGES.list_templates(extensions=["html"])])
+
+
 def page(
     request: Request,
     template: str,
