@@ -33,7 +33,7 @@ from sidestep.cli.terminal import (
 from sidestep.errors import InputError
 
 app = typer.Typer(
-    help="Run a study: ask what to try, tell results, see what is best.",
+    help="Run a study: ask what to try, tell results, see the best.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
