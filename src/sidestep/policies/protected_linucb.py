@@ -222,7 +222,7 @@ class ProtectedLinUCB(CompiledPolicy):
     def as_printed(
         cls, problem: Problem, *, rho: float = 0.1, delta: float = 0.001
     ) -> "ProtectedLinUCB":
-        """The paper to the letter: it never measures the target."""
+        """The printed algorithm without repairs: it never measures the target."""
         return cls(
             problem, rho, delta, "printed", "printed", "printed", "basis", literal=True, reset=True
         )

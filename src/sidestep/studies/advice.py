@@ -81,6 +81,10 @@ class Explanation:
         """All rows for a program."""
         return self.card.to_json()
 
+    def __repr__(self) -> str:
+        first = f", first no. {self.rows[0].candidate}" if self.rows else ""
+        return f"Explanation({len(self.rows)} candidates{first})"
+
     def __str__(self) -> str:
         return str(self.card)
 
@@ -119,6 +123,10 @@ class Best:
     def to_json(self) -> dict[str, Any]:
         """The recommendation for a program."""
         return self.card.to_json()
+
+    def __repr__(self) -> str:
+        told = f"action={self.action}, candidate={self.candidate}, within={self.within}"
+        return f"Best({told}, results={self.results})"
 
     def __str__(self) -> str:
         return str(self.card)

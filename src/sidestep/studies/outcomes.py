@@ -28,7 +28,7 @@ class Outcome:
 
     name       name on the cards
     unit       unit on the cards
-    goal       "raise" or "lower"; only for the target
+    goal       "raise" (the default) or "lower"; only for the target
     baseline   its level at the baseline of the factors; None: learned
     range      every result that you would believe without checking it; half of it is the scale
     tolerance  of a protected outcome, the largest harmless change from the baseline: a number for both
