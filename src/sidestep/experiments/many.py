@@ -36,7 +36,7 @@ def simulate_many(
     horizon          rounds of a run
     runs             how many
     seed             of the first run; run r has seed + r
-    every            keep each so-many-th round, and the last
+    every            record every n-th round, and the last
     executor         anything with `map`: threads, processes, a cluster, the traces are the same on each;
                      None: one after another
 

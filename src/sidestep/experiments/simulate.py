@@ -136,16 +136,16 @@ def simulate(
 ) -> Trace:
     """One run, as a `Trace`.
 
-    The same seed gives the same trace, and two policies meet the same arms and the same noise. Policies
-    of this package run compiled where that is worth it, others step by step. Solids within
+    The same seed gives the same trace, and two policies see the same arms and the same noise. Policies
+    of this package run compiled if the run is long enough, others step by step. Solids within
     tolerances are played step by step: scipy finds their best action.
 
     policy     any object with `problem`, `init`, `ask` and `tell`
-    instance   the world it plays on
-    horizon    rounds of the run
-    seed       of arms, noise and choices
-    every      keep each so-many-th round, and the last; cumulative regret counts them all
-    compiled   True or False insists; None: compiled where the run is long enough to be worth it
+    instance   the world
+    horizon    number of rounds
+    seed       seed of arms, noise and choices
+    every      record every n-th round and the last; cumulative regret counts all rounds
+    compiled   True or False; None: compiled if the run is long enough
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
