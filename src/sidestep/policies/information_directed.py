@@ -168,9 +168,9 @@ register(InformationKnobs, _on_arms, _on_ball)
 class InformationDirected(CompiledPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 
-    problem  what the player is told
-    rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
-    memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
+    problem  the problem to play
+    rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
+    memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta    at which the rank is decided, where a resolution is told instead of it, and at which M is
              doubted: the prior is the widest that the evidence does not contradict (core/width.py)
 

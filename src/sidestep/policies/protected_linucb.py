@@ -137,9 +137,9 @@ class ProtectedLinUCB(CompiledPolicy):
     repairs the slips; `as_printed` is to the letter. The regret bound (Theorem 5.2) is for the ball.
     Over finitely many fixed arms optimism may lock in (Example 5.1): nothing is proved there.
 
-    problem   what the player is told
+    problem   the problem to play
     rho       regulariser of the estimates
-    delta     probability with which anything that is certified may fail
+    delta     probability that a certified statement fails
     surrogate  "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
               (ours: exact as the sets shrink; not where an arm is long and bad and shows what the others
               do not: it may play that arm for ever, whose value does not fall with what is learned there)
@@ -182,6 +182,8 @@ class ProtectedLinUCB(CompiledPolicy):
     rule: CoreSetRule = field(init=False, repr=False, compare=False)
     knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
 
+    solves_on_ball = True
+
     def __post_init__(self) -> None:
         check_equal_costs(self.problem, "ProtectedLinUCB")
         check_probability("delta", self.delta)
@@ -222,7 +224,7 @@ class ProtectedLinUCB(CompiledPolicy):
     def as_printed(
         cls, problem: Problem, *, rho: float = 0.1, delta: float = 0.001
     ) -> "ProtectedLinUCB":
-        """The paper to the letter: it never measures the target."""
+        """The printed algorithm without repairs: it never measures the target."""
         return cls(
             problem, rho, delta, "printed", "printed", "printed", "basis", literal=True, reset=True
         )

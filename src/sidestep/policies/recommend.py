@@ -73,21 +73,21 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendation:
-    """What a policy would now stand by.
+    """The action that a policy recommends.
 
-    action        what it would play; (d,)
+    action        the recommended action; (d,)
     arm           its row among the arms; None on a solid
-    reward        what it is worth, with an interval: projected, or within tolerances
+    reward        its reward with an interval: projected, or within tolerances
     effects       on the target, then on every protected outcome, with intervals
     probability   that it is the best arm; on a solid: that it has 95% of the best reward
-    rivals        arms that still contend, the likeliest first
-    spectrum      what the evidence says of the rank, where the player is not told it
-    loss          what stopping now gives up: its mean, and the most at the level asked for
-    verdicts      of every protected outcome, "within", "beyond" or "not settled"; () without tolerances
+    rivals        arms that may still be the best, the most probable first
+    spectrum      evidence about the rank, if the policy does not know it
+    loss          loss if you stop now: its mean, and an upper bound at the level
+    verdicts      "within", "beyond" or "not settled" per protected outcome; () without tolerances
     assured       whether all are within at the level; None without tolerances
     within        probability of being within every tolerance; None without tolerances
     settles       the one measurement that would settle most; None: nothing is open
-    unsettled     of every outcome "not settled", what more results would do
+    unsettled     for every outcome "not settled", the effect of further results
 
     >>> import sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, tolerance=0.2, noise_scale=0.1))
@@ -135,7 +135,7 @@ class Recommendation:
 
     @property
     def clean(self) -> Interval | None:
-        """The part of the target's effect that runs through nothing protected; None within tolerances.
+        """The part of the target's effect that no protected outcome shares; None within tolerances.
 
         It is what the paper's reward is.
         """
@@ -174,12 +174,12 @@ class _Found(NamedTuple):
 def recommend(
     policy: CompiledPolicy, state: State, actions: Actions, level: float = 0.95
 ) -> Recommendation:
-    """The action that the evidence stands by, and how firmly. The same state gives the same answer.
+    """Recommend an action, with intervals. The same state gives the same answer.
 
-    policy    who has learned
-    state     what it has learned
-    actions   what may be played
-    level     share of the posterior that an interval holds
+    policy    the policy
+    state     its state
+    actions   the set of actions
+    level     posterior probability of an interval
 
     >>> import numpy as np, sidestep as ss
     >>> world = ss.environments.failure()
@@ -215,12 +215,12 @@ def recommend(
 def intervals(
     policy: CompiledPolicy, state: State, action: FloatArray, level: float = 0.95
 ) -> tuple[Interval, tuple[Interval, ...]]:
-    """What any action is worth, and its effect on every outcome (target first), with intervals.
+    """Reward of any action and its effects on every outcome (target first), with intervals.
 
-    policy   who has learned
-    state    what it has learned
+    policy   the policy
+    state    its state
     action   the action; (d,)
-    level    share of the posterior that an interval holds
+    level    posterior probability of an interval
 
     >>> import numpy as np, sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))

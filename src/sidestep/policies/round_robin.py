@@ -105,15 +105,15 @@ register(RoundRobinKnobs, _on_arms, _on_ball)
 class RoundRobinLinUCB(CompiledPolicy):
     """Dedicate round t to learning one protected vector with probability t^-exponent, in turn.
 
-    problem     what the player is told
+    problem     the problem to play
     exponent    0.5, or 0.25 for what the paper calls LinUCB2
     rho         regulariser of the estimates
-    delta       probability with which a confidence set may miss
+    delta       probability that a confidence set fails
     surrogate   as in ProtectedLinUCB
     radius      of the sets: "logdet" or "printed"
     core_set    "best" projects out the best s vectors of the current estimates. The paper leaves the
                 set open here; "all" L of them, where L > s, take out too much (E7)
-    lock_in     of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
+    lock_in     action of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
     patience    rounds with one arm until the monitor looks
 
     >>> import sidestep as ss
@@ -133,6 +133,8 @@ class RoundRobinLinUCB(CompiledPolicy):
     lock_in: str = "warn"
     patience: int = 50
     knobs: RoundRobinKnobs = field(init=False, repr=False, compare=False)
+
+    solves_on_ball = True
 
     def __post_init__(self) -> None:
         check_equal_costs(self.problem, "RoundRobinLinUCB")

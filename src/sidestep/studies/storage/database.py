@@ -97,7 +97,7 @@ class Database:
             connection.rollback()
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self.engine.dispose()
 
     def _prepare(self) -> None:
