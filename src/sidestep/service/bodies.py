@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sidestep.service.problems import MALFORMED, MEDIA, SLOW, TOO_LARGE, HttpProblem, problem
 
+LONGEST_HEAD = 16 * 1024  # bytes
 PATIENCE = 30.0  # seconds for a whole request to arrive
 NOT_JSON = "the body must be JSON, with every key once and without NaN or infinity"
 IMPORTING = "/import"  # how the address of an import ends
