@@ -98,10 +98,11 @@ def reproduce(
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
+    runner = lab.runner_of(jobs or _cores())
     failed = lab.reproduce(
-        wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
+        wanted, data=data, settings=settings, runner=runner, out=out, overwrite=overwrite
     )
-    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
+    lab.finish(out, runner=runner, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -130,15 +131,10 @@ def run(
     if spec is None:
         raise InputError("run needs a SPEC, got none (--example prints one)")
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    failed = lab.run_spec(
-        spec,
-        out=out,
-        jobs=jobs or _cores(),
-        scheduler=scheduler,
-        resume=resume,
-        overwrite=overwrite,
-    )
-    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
+    here = lab.runner_of(jobs or _cores())
+    runner = lab.runner_of(jobs, scheduler) if scheduler else here
+    failed = lab.run_spec(spec, out=out, runner=runner, resume=resume, overwrite=overwrite)
+    lab.finish(out, runner=here, as_json=as_json, failed=failed)
 
 
 @app.command()
@@ -153,7 +149,7 @@ def report(
     """
     from sidestep.cli import lab
 
-    lab.finish(folder, jobs=jobs or _cores(), as_json=as_json)
+    lab.finish(folder, runner=lab.runner_of(jobs or _cores()), as_json=as_json)
 
 
 @app.command()

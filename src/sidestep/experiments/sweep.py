@@ -113,13 +113,15 @@ def _in_words(error: Exception) -> str:
     return f"{what} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
 
 
-def check_jobs(spec: Spec) -> list[Job]:
+Loop = tuple[str, int]  # what is compiled once: a kind of policy on a kind of action source
+
+
+def check_jobs(spec: Spec) -> dict[Loop, Job]:
     """Build every policy and world once before anything runs, so that all wrong knobs show at once.
 
-    Returns a job for every loop that is to be compiled first: one for each kind of policy on each kind
-    of action source, where many rounds are played.
+    Returns a job for every loop that is worth compiling before the sweep: many rounds are played in it.
     """
-    loops: dict[tuple[str, int], Job] = {}
+    loops: dict[Loop, Job] = {}
     wrong: dict[str, list[str]] = {}
     kinds = set()
     for job in jobs_of(spec):
@@ -137,7 +139,7 @@ def check_jobs(spec: Spec) -> list[Job]:
         words = [f"{_first_of(names)}: {reason}" for reason, names in wrong.items()]
         refusal = kinds.pop() if len(kinds) == 1 else InputError
         raise refusal(f"{spec.name}: {'; '.join(words)}")
-    return list(loops.values())
+    return loops
 
 
 def compile_loop(job: Job) -> str:
