@@ -37,7 +37,7 @@ from sidestep.experiments.record import (
     record_round,
     write_numbers,
 )
-from sidestep.experiments.tiers import is_worth_compiling, mark_compiled, note_interpreted
+from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
 from sidestep.policies.base import PHASES, Decision, Policy
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice
@@ -159,8 +159,7 @@ def simulate(
     fast = compiled
     if compiled is None and (fast := can_compile(policy, instance)):
         note_interpreted(horizon)
-        on_solid = isinstance(instance.actions, SOLIDS)
-        fast = is_worth_compiling(policy.knobs, horizon, on_solid=on_solid)
+        fast = is_worth_compiling(policy, horizon, on_solid=isinstance(instance.actions, SOLIDS))
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
@@ -187,6 +186,15 @@ def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
 def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPolicy]:
     """Whether there is a compiled loop for this policy on this world."""
     return isinstance(policy, CompiledPolicy) and not _needs_programs(policy, instance)
+
+
+def should_compile(
+    policy: Policy[Any], instance: Instance, rounds: int
+) -> TypeGuard[CompiledPolicy]:
+    """Whether so many rounds that belong together can be compiled, and are worth it."""
+    return can_compile(policy, instance) and are_many(
+        policy, rounds, on_solid=isinstance(instance.actions, SOLIDS)
+    )
 
 
 def _run_by_step(

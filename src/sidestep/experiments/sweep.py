@@ -18,9 +18,9 @@ from sidestep.experiments.keeping import kept
 from sidestep.experiments.names import build_policy
 from sidestep.experiments.ownership import claim
 from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
-from sidestep.experiments.simulate import can_compile, simulate
+from sidestep.experiments.simulate import should_compile, simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
-from sidestep.experiments.tiers import are_many, shape_of
+from sidestep.experiments.tiers import shape_of
 
 SHORT = 2  # rounds of a run that only compiles
 
@@ -92,7 +92,7 @@ def run_job(job: Job) -> Finished | Failed:
         with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
             policy, instance = players_of(job)  # check_jobs has said so already, once
             start = time.perf_counter()
-            fast = are_many(job.rounds) and can_compile(policy, instance)
+            fast = should_compile(policy, instance, job.rounds)
             trace = simulate(policy, instance, job.horizon, job.seed, job.every, compiled=fast)
         seconds = time.perf_counter() - start
         notes = notes_of(policy) | kept(policy, instance, trace)
@@ -129,7 +129,7 @@ def check_jobs(spec: Spec) -> dict[Loop, Job]:
             continue
         try:
             policy, instance = players_of(job)
-            if are_many(job.rounds) and can_compile(policy, instance):
+            if should_compile(policy, instance, job.rounds):
                 kind = shape_of(policy.knobs), compiled_source(instance.actions).kind
                 loops.setdefault(kind, job)
         except Exception as error:

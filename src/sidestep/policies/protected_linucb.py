@@ -182,6 +182,8 @@ class ProtectedLinUCB(CompiledPolicy):
     rule: CoreSetRule = field(init=False, repr=False, compare=False)
     knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
 
+    solves_on_ball = True
+
     def __post_init__(self) -> None:
         check_equal_costs(self.problem, "ProtectedLinUCB")
         check_probability("delta", self.delta)

@@ -134,6 +134,8 @@ class RoundRobinLinUCB(CompiledPolicy):
     patience: int = 50
     knobs: RoundRobinKnobs = field(init=False, repr=False, compare=False)
 
+    solves_on_ball = True
+
     def __post_init__(self) -> None:
         check_equal_costs(self.problem, "RoundRobinLinUCB")
         check_positive("exponent", self.exponent)
