@@ -190,6 +190,10 @@ def setting(dose):
         ({"phase": "explore"}, "This regimen is not expected to be the best."),
         ({"shares": {"sodium": 0.001}}, "No single result of this regimen tells them apart by 1%."),
         ({"phase": "held"}, "No other regimen is known well enough to stay within limits"),
+        (
+            {"phase": "held", "rival": {"candidate": 3, "action": setting(20)}},
+            "To go on, give another one on your own judgement, such as no. 3 (",
+        ),
         ({"purpose": "confirm"}, "This is what would be recommended today."),
         ({"results": 0}, "Nothing is known yet."),
     ],

@@ -108,10 +108,7 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
     if body["purpose"] == CONFIRM:
         return _confirming_text(plan, body, measured)
     if body["phase"] == "held":
-        return (
-            f"No other {words.candidate} is known well enough to stay within limits, so this one is "
-            "asked again."
-        )
+        return _held_text(plan, rival)
     if not shares:
         return ""
     if body["phase"] == "explore":
@@ -179,6 +176,19 @@ def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: 
     share = shares[measured]
     size = "less than 1%" if share < 0.01 else f"about {percent(share)}"
     return f"{begin} {size} of that doubt{rest}"
+
+
+def _held_text(plan: Plan, rival: Mapping[str, Any] | None) -> str:
+    """Caution lets nothing but the baseline pass; only a person can let more pass."""
+    text = (
+        f"No other {plan.words.candidate} is known well enough to stay within limits, so this one is "
+        "asked again. It tells nothing of the others."
+    )
+    if rival is None:
+        return text
+    return (
+        f"{text} To go on, give another one on your own judgement, such as {_named(plan, rival)}."
+    )
 
 
 def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
