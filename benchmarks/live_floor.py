@@ -3,8 +3,8 @@
 Such a person aims at one candidate. The results are spread over the outcomes so that "all within limits"
 is the likeliest, and over the candidates as tells most of its effect (Elfving's design, a
 linear program). The goal is never measured: of what the study's own rule vouches for, with noise and
-levels learned, the truly best is taken. What the best of these designs gives up in the median is a bound
-for every policy that must learn what this person knows.
+levels learned, the truly best is taken. What the best of these designs gives up in the median is an
+estimate, not a proof, of what a policy that must learn all this cannot beat.
 
 python benchmarks/live_floor.py                      three minutes on one core
 """
