@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sidestep as ss
+from sidestep.core.compiled import compiled_steps
 from sidestep.environments import Instance
 from sidestep.experiments.keeping import within_all
 
@@ -25,6 +26,7 @@ EPSILONS = (0.3, 1.0, 3.0)
 TOLD = {"tolerance": 0.15, "penalty": 5.0}
 RESAMPLED = 4000
 LEVEL = 0.95
+TABLE = [""]  # where the therapy records are
 
 
 class World(NamedTuple):
@@ -51,6 +53,11 @@ def warfarin(seed: int, noise: float) -> Instance:
     return ss.environments.warfarin_lookalike(seed, "max", "full-rank", noise_scale=noise, **TOLD)
 
 
+def real_warfarin(seed: int, noise: float) -> Instance:
+    """The therapy records of `--data`; a seed is one of noise and choices alone."""
+    return ss.environments.warfarin(TABLE[0], "full-rank", "max", noise_scale=noise, **TOLD)
+
+
 def diabetes(seed: int, noise: float) -> Instance:
     return ss.environments.diabetes(noise_scale=noise, **TOLD)
 
@@ -65,6 +72,7 @@ WORLDS = {
     "trial": World(trial, 1000, 300),
     "diabetes": World(diabetes, 1000, 300),
     "warfarin": World(warfarin, 1000, 300),
+    "records": World(real_warfarin, 1000, 300),
     "box": World(box, 200, 100),
 }
 
@@ -104,11 +112,11 @@ def ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, float]:
     return float(ours.mean() / theirs.mean()), float(low), float(high)
 
 
-def regret_row(name: str, noise: float, seeds: int) -> str:
+def regret_row(name: str, noise: float, seeds: range) -> str:
     world = WORLDS[name]
     finals: dict[str, list[float]] = {}
     stuck: dict[str, int] = {}
-    for seed in range(seeds):
+    for seed in seeds:
         instance = world.make(seed, noise)
         uniform = chance_cost(instance)
         for who, policy in players(instance.problem).items():
@@ -119,7 +127,7 @@ def regret_row(name: str, noise: float, seeds: int) -> str:
     tuned = min((who for who in found if who.startswith("eps")), key=lambda w: found[w].mean())
     best = min(found, key=lambda w: found[w].mean())
     means = " | ".join(
-        f"{found[who].mean():.1f} +- {found[who].std(ddof=1) / seeds**0.5:.1f}, {stuck[who]}"
+        f"{found[who].mean():.1f} +- {found[who].std(ddof=1) / len(seeds) ** 0.5:.1f}, {stuck[who]}"
         for who in ("directed", "information", "protected", tuned)
     )
     beside = [ratio(found[who], found[tuned]) for who in ("directed", "information")]
@@ -139,19 +147,17 @@ class Advice(NamedTuple):
 
 
 def advice_of(world: World, noise: float, seed: int) -> Advice:
-    """A recommendation for which noise and levels were learned from the rounds of a run.
+    """A recommendation after a run of a player who learns noise and levels while it plays.
 
-    They are played in a world without levels, which runs compiled, and told with the levels on top.
+    There is no compiled loop for levels: `ask` and `tell` run compiled, step by step.
     """
-    flat = replace(world.make(seed, noise), intercept=None)
-    player = ss.DirectedThompson(replace(flat.problem, noise_scale=None))
-    trace = ss.simulate(player, flat, world.advised, seed)
-    level = np.random.default_rng(10_000 + seed).standard_normal(len(flat.theta))
-    instance = replace(flat, intercept=level)
+    made = world.make(seed, noise)
+    level = np.random.default_rng(10_000 + seed).standard_normal(len(made.theta))
+    instance = replace(made, intercept=level)
     policy = ss.DirectedThompson(replace(instance.problem, noise_scale=None))
-    told = zip(trace.action, trace.index, trace.feedback + level[trace.index], strict=True)
-    state = ss.tell_all(policy, policy.init(), list(told))
-    advice = ss.recommend(policy, state, instance.actions, LEVEL)
+    with compiled_steps():
+        trace = ss.simulate(policy, instance, world.advised, seed)
+        advice = ss.recommend(policy, trace.state, instance.actions, LEVEL)
     truth = instance.theta @ advice.action
     covered = [one.low <= true <= one.high for one, true in zip(advice.effects, truth, strict=True)]
     lost = instance.best_reward(instance.actions) - instance.reward(advice.action)
@@ -211,10 +217,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("regret", "advice"))
     parser.add_argument("--seeds", type=int, default=50)
-    parser.add_argument("--worlds", default=",".join(WORLDS))
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--worlds", default=",".join(name for name in WORLDS if name != "records"))
     parser.add_argument("--noise", default="")
+    parser.add_argument("--data", default="", help="table of therapy records, for world `records`")
     asked = parser.parse_args()
+    TABLE[0] = asked.data
     noises = [float(word) for word in asked.noise.split(",") if word]
+    seeds = range(asked.first, asked.first + asked.seeds)
     warnings.simplefilter("ignore")
     everything = []
     if asked.what == "regret":
@@ -228,9 +238,9 @@ def main() -> None:
     for name in asked.worlds.split(","):
         for noise in noises or (NOISES if asked.what == "regret" else (0.1,)):
             if asked.what == "regret":
-                print(regret_row(name, noise, asked.seeds), flush=True)
+                print(regret_row(name, noise, seeds), flush=True)
                 continue
-            found = [advice_of(WORLDS[name], noise, seed) for seed in range(asked.seeds)]
+            found = [advice_of(WORLDS[name], noise, seed) for seed in seeds]
             print(advice_row(name, noise, found), flush=True)
             everything += found
     if everything:

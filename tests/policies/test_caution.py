@@ -5,7 +5,7 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.caution import chance_within, chances_within
-from sidestep.core.posterior import Posterior
+from sidestep.core.posterior import Posterior, posterior_of
 from sidestep.core.tolerances import limits_of
 from sidestep.environments import Instance, synthetic
 
@@ -119,6 +119,19 @@ def test_where_nothing_but_the_baseline_qualifies_it_is_held_and_says_for_what()
             continue
         assert (decision.phase, decision.arm, decision.within) == ("held", 0, 1.0)
         assert decision.rival is not None
+
+
+@pytest.mark.parametrize(("caution", "phase"), [(0.95, "held"), (0.85, "cautious")])
+def test_on_the_coarse_grid_the_shortest_dose_is_within_with_87_in_100(caution, phase):
+    """Three effects with spread |a| M / sqrt(d) = 0.05 each, against tolerances of 0.1: 0.954^3."""
+    grid = ss.environments.dose_grid(levels=False)
+    policy = ss.DirectedThompson(grid.problem, caution=caution)
+    state = policy.init()
+    posterior = posterior_of(policy.knobs.prior, state.evidence)
+    arms = grid.actions
+    chances = chances_within(grid.problem.limits, posterior, arms.columns, len(arms))
+    assert np.sort(chances)[-2] == pytest.approx(0.9545**3, abs=1e-3)
+    assert policy.ask(state, arms, np.random.default_rng(0)).phase == phase
 
 
 def test_held_at_the_baseline_it_measures_what_teaches_where_levels_are_learned():

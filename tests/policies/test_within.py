@@ -7,12 +7,13 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.aims import expected_values, expected_within, within
-from sidestep.core.posterior import Posterior, posterior_of
+from sidestep.core.places import Found
+from sidestep.core.posterior import Posterior, posterior_of, posteriors_of
 from sidestep.core.tolerances import limits_of
 from sidestep.environments import Instance
 from sidestep.experiments.simulate import play
 from sidestep.policies.catalog import POLICIES
-from sidestep.policies.within import slopes_within
+from sidestep.policies.within import net_gain, rounds_ahead, slopes_within
 
 FOLLOW = (
     "directed-thompson",
@@ -98,19 +99,58 @@ def test_the_expected_value_averages_the_penalty_over_the_posterior(oracle):
         assert expected_within(limits, posterior, arm) == pytest.approx(values[k], abs=1e-12)
 
 
-def test_where_no_price_is_paid_the_best_expected_action_is_played():
+def test_what_is_settled_is_played_and_nothing_else():
     game = world(3)
-    careful = ss.DirectedThompson(game.problem, kappa=1e-12)
-    state, rng = careful.init(), np.random.default_rng(0)
-    for _ in range(20):
-        posterior = posterior_of(careful.knobs.prior, state.evidence)
-        limits, arms = game.problem.limits, game.actions
-        best = expected_values(limits, posterior, arms.columns, len(arms)).argmax()
-        decision = careful.ask(state, arms, rng)
-        assert decision.arm == best
-        state = careful.tell(state, decision.query, game.observe(decision.query, rng))
-    bold = ss.DirectedThompson(game.problem)
-    assert len({bold.ask(state, arms, rng).arm for _ in range(40)}) > 1
+    policy = ss.DirectedThompson(game.problem)
+    state, rng = policy.init(), np.random.default_rng(0)
+    assert len({policy.ask(state, game.actions, rng).arm for _ in range(40)}) > 1
+    arms = game.actions.vectors
+    told = [(arm, v, game.theta[v] @ arm) for arm in arms for v in range(4)] * 50
+    state = ss.tell_all(policy, state, told)
+    best = np.argmax([game.reward(arm) for arm in arms])
+    assert {policy.ask(state, game.actions, rng).arm for _ in range(40)} == {best}
+
+
+def test_a_question_is_worth_what_its_results_gain_over_the_rounds_ahead(oracle):
+    """The mean of the better of two after n results, by drawing the results; no fines here."""
+    problem = ss.Problem(2, 1, noise_scale=0.5, tolerance=0.1, penalty=0.0)
+    policy = ss.DirectedThompson(problem)
+    state = ss.tell_all(policy, policy.init(), [([1.0, 0.0], 0, 0.4)] * 3)
+    known = posteriors_of(policy.knobs.prior, state.evidence, False)
+    leader, other = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    values = known[1].mean[0]
+    spread = 0.5 * math.sqrt(known[1].inverse[0, 1, 1])
+    rng, worth = np.random.default_rng(1), []
+    for n in (1, 2, 4, 8):
+        truth = values[1] + spread * rng.standard_normal(200_000)
+        results = truth + 0.5 / math.sqrt(n) * rng.standard_normal(200_000)
+        weight = spread**2 / (spread**2 + 0.25 / n)
+        ahead = np.maximum(values[1] + weight * (results - values[1]) - values[0], 0.0)
+        worth.append(8 * ahead / n - (values[0] - values[1]))
+    found = [
+        net_gain(
+            policy.knobs, known, Found(leader, 0, values[0]), Found(other, 1, 0.0), float(rounds)
+        )
+        for rounds in (8, 0)
+    ]
+    best = max(worth, key=np.mean)
+    assert oracle.mean_about(best, found[0])
+    assert found[1] == 0.0
+
+
+def test_the_rounds_ahead_are_those_played_or_those_that_learning_takes():
+    problem = ss.Problem(4, 2, noise_scale=[0.1, 0.2, 0.3], tolerance=0.1, penalty=[5.0, 2.0])
+    policy = ss.DirectedThompson(problem)
+    posterior = posterior_of(policy.knobs.prior, policy.init().evidence)
+    needed = 1.96**2 * 4 * (0.1**2 + 1.0**2 + 0.6**2)
+    assert rounds_ahead(policy.knobs, posterior, 0.0) == pytest.approx(needed)
+    assert rounds_ahead(policy.knobs, posterior, 500.0) == 500.0
+    other_units = ss.Problem(
+        4, 2, noise_scale=[0.1, 0.2, 0.3], tolerance=0.1, penalty=[5.0, 2.0],
+        norm_bound=0.01, action_bound=100.0,
+    )  # fmt: skip
+    knobs = ss.DirectedThompson(other_units).knobs
+    assert rounds_ahead(knobs, posterior, 0.0) == pytest.approx(needed)
 
 
 @pytest.mark.parametrize("name", FOLLOW)

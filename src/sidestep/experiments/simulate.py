@@ -254,6 +254,8 @@ def _run_compiled(
     best = _best_rewards(instance)
     so_far, done = 0.0, 0
     sample = policy.admitted(_sample(instance))
+    watch, learns_for = policy.watch(state), policy.learns_for()
+    patience = watch.monitor.patience if watch and not solid else 0
     while done < horizon:
         if done == dealer.dealt:
             chance = dealer.deal()
@@ -263,9 +265,7 @@ def _run_compiled(
                 best = rewards_of(instance.truth, fresh.columns).max(axis=-1)
         policy.check(state, sample)
         due = done + policy.rounds_until_review(state)
-        watch = policy.watch(state)
-        patience = watch.monitor.patience if watch and not solid else 0
-        stop, learns_for = min(dealer.dealt, due), policy.learns_for()
+        stop = min(dealer.dealt, due)
         span = loop.Span(done, stop, horizon, every, learns_for, patience, so_far)
         game = loop.Game(instance.truth, source, best)
         known = policy.knobs, state.evidence, state.core_set

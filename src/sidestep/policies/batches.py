@@ -101,6 +101,8 @@ def ask_panel(
     first = asker(policy, restrictions)(state, actions, rng, pending)
     if restrictions is not None:
         return _restricted_panel(policy, (state, rng), first, size, pending, restrictions)
+    if size == 1:
+        return [first]
     action = first.query.action
     panel, waiting = [first], [*pending, first.query]
     only = Arms(action[None, :])

@@ -34,7 +34,10 @@ from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.within import WithinKnobs, caution_for, check_start
 
-PART_DRAW = 0.4  # share of the spread that is drawn within tolerances
+CAUTIOUS_DRAW = 0.4  # share of the spread that is drawn where caution is asked for
+CHALLENGERS = (
+    4  # draws whose winners are looked at within tolerances; with 2 or 8 regret is the same
+)
 
 
 class DirectedKnobs(NamedTuple):
@@ -178,8 +181,9 @@ register(DirectedKnobs, _on_arms, _on_ball)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that measures what separates two draws, and buys information if needed.
 
-    Within tolerances, where the problem tells some, it plays as within.py says, with part of a draw;
-    nothing is bought there, and kappa says what a draw may cost against the best expected action.
+    Within tolerances, where the problem tells some, it plays as within.py says: the best expected action,
+    or the winner of a draw that earns its price. There `informative` and `share` play no part, and
+    `kappa` only where levels are learned.
 
     problem       the problem to play
     rho           regulariser of the estimates; None: that of the prior N(0, M^2/d)
@@ -221,16 +225,20 @@ class DirectedThompson(CompiledPolicy):
             check_positive(knob, getattr(self, knob))
         common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
-        rule = (float(self.informative), float(self.share), float(self.kappa))
-        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *rule, self.problem.intercept)
+        prices = (float(self.informative), float(self.share), float(self.kappa))
+        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *prices, self.problem.intercept)
         if self.problem.limits is not None:
-            within = (PART_DRAW, float(self.kappa), True, self.problem.intercept)
-            knobs = WithinKnobs(*common, self.problem.limits, *within, caution)
+            draws = (1.0, CHALLENGERS) if caution.level == 0.0 else (CAUTIOUS_DRAW, 0)
+            rule = (*draws, float(self.kappa), True, self.problem.intercept)
+            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
-        """Two posterior draws, and what decides about a dear action."""
-        return 1, 2 * self.problem.n_vectors * self.problem.width
+        """The posterior draws, and what decides about a dear action."""
+        draws = 2
+        if isinstance(self.knobs, WithinKnobs):
+            draws = max(draws, self.knobs.challengers)
+        return 1, draws * self.problem.n_vectors * self.problem.width
 
     def check(self, state: State, actions: Actions) -> None:
         """Raise where caution has nowhere to start."""

@@ -37,8 +37,6 @@ from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.within import WithinKnobs, caution_for, check_start
 
-FULL_DRAW = 1.0  # share of the spread that is drawn within tolerances
-
 
 class ThompsonKnobs(NamedTuple):
     """ProtectedThompson as compiled code reads it."""
@@ -142,7 +140,7 @@ class ProtectedThompson(CompiledPolicy):
         is_directed, levels = self.query == "directed", self.problem.intercept
         knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, is_directed, levels)
         if self.problem.limits is not None:
-            rule = (FULL_DRAW, np.inf, is_directed, levels)  # no price is too high
+            rule = (1.0, 0, np.inf, is_directed, levels)  # a whole draw, and no price is too high
             knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
         object.__setattr__(self, "knobs", knobs)
 

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.arrays import IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_positive, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, radius
-from sidestep.core.coreset import best_rows
+from sidestep.core.coreset import best_rows, write_best_rows
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu, upper_means
-from sidestep.core.geometry import copy_into, lowest_argmax, total
+from sidestep.core.geometry import lowest_argmax, total
 from sidestep.core.kernels import kernel
-from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values
+from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values, surrogate_for
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body
 from sidestep.policies.base import EXPLORE, PLAY, State
@@ -52,7 +52,7 @@ def _turn(exponent: float, counts: IntArray, uniform: float) -> int:
     return 1 + (turns + 2) % L
 
 
-@kernel
+@kernel(refcounts=False)
 def _on_arms(
     knobs: RoundRobinKnobs,
     evidence: Evidence,
@@ -62,19 +62,15 @@ def _on_arms(
     draws: Draws,
 ) -> Choice:
     index = _turn(knobs.exponent, evidence.counts, draws.uniforms[0])
-    confidence = knobs.confidence
+    confidence, values = knobs.confidence, forms.workspace.values[: menu.squared.size]
     if index != TARGET:
-        values: FloatArray = np.empty(menu.squared.size)
         set_radius = radius(confidence, evidence, index)
         upper_means(
             menu.columns, evidence.centre[index], evidence.inverse[index], set_radius, values
         )
         return Choice(lowest_argmax(values), index, EXPLORE, np.nan)
-    rows = best_rows(evidence.centre, knobs.size)
-    copy_into(rows, forms.workspace.rows)
-    known = (confidence, evidence)
-    optimistic_values(knobs.surrogate, known, menu, forms, rows.size)
-    values = forms.workspace.values[: menu.squared.size]
+    n = write_best_rows(evidence.centre, knobs.size, forms.workspace.rows)
+    optimistic_values(knobs.surrogate, (confidence, evidence), menu, forms, n)
     arm = lowest_argmax(values)
     return Choice(arm, TARGET, PLAY, values[arm])
 
@@ -152,7 +148,7 @@ class RoundRobinLinUCB(CompiledPolicy):
         knobs = RoundRobinKnobs(
             SURROGATES[self.surrogate].metric,
             confidence,
-            SURROGATES[self.surrogate],
+            surrogate_for(self.surrogate, size),
             size,
             float(self.exponent),
         )

@@ -108,10 +108,7 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
     if body["purpose"] == CONFIRM:
         return _confirming_text(plan, body, measured)
     if body["phase"] == "held":
-        return (
-            f"Of no other {words.candidate} is it sure enough that it stays within limits, so this one "
-            "is asked again."
-        )
+        return _held_text(plan, rival)
     if not shares:
         return ""
     if body["phase"] == "explore":
@@ -122,7 +119,7 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
         doubt = _doubt_text(" It should remove", shares, measured, beside)
         return f"{text}{doubt}." if doubt else text
     if rival is None:
-        return f"What is known least for the decision is {measured}."
+        return f"Of what the decision depends on, {measured} is known least."
     known = f"{_best_words(body)}, " if is_best(body, rival) else ""
     return (
         f"Two {words.candidates} contend: this one and {known}{_named(plan, rival)}. "
@@ -162,7 +159,7 @@ def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside
     if shares.get(measured, 0.0) >= most:
         doubt = _doubt_text(": this one result should remove", shares, measured, beside)
         return f"What tells them apart best is what they do to {measured}{doubt}."
-    why = f"Most of what is not known of this {plan.words.candidate}'s own worth is {measured}"
+    why = f"What is least certain of this {plan.words.candidate}'s worth is what it does to {measured}"
     if len({outcome.cost for outcome in plan.outcomes}) > 1:
         why += ", for its cost"
     return f"{why}{_doubt_text('; the result should remove', shares, measured, beside)}."
@@ -179,6 +176,19 @@ def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: 
     share = shares[measured]
     size = "less than 1%" if share < 0.01 else f"about {percent(share)}"
     return f"{begin} {size} of that doubt{rest}"
+
+
+def _held_text(plan: Plan, rival: Mapping[str, Any] | None) -> str:
+    """Caution lets nothing but the baseline pass; only a person can let more pass."""
+    text = (
+        f"No other {plan.words.candidate} is known well enough to stay within limits, so this one is "
+        "asked again. It tells nothing of the others."
+    )
+    if rival is None:
+        return text
+    return (
+        f"{text} To go on, give another one on your own judgement, such as {_named(plan, rival)}."
+    )
 
 
 def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
@@ -213,7 +223,7 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
 
 def risk_text(plan: Plan) -> str:
     """What a price has in it beside the goal, to follow a noun."""
-    return "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
+    return "" if plan.aim == CLEAN or not plan.protected else ", counting what may go beyond limits"
 
 
 def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:
@@ -259,8 +269,8 @@ def fence_text(plan: Plan, body: Mapping[str, Any]) -> str:
         return "You decide."
     if caution := plan.knobs.get("caution"):
         return (
-            f"Asked with caution: within all limits with at least {percent(caution)}, as far as is "
-            "known. You decide."
+            f"Asked with caution: at least {percent(caution)} likely to be within all limits, as far as "
+            "is known. You decide."
         )
     if body["action"] == plan.baseline:
         return ""
