@@ -59,6 +59,17 @@ def test_the_price_is_what_the_action_is_expected_to_lose_against_the_best():
             assert decision.rival == values.argmax()
 
 
+def test_within_tolerances_what_is_asked_removes_most_of_the_doubt_about_the_action():
+    game = world(WITHIN)
+    policy, state = played(game)
+    phases = set()
+    for seed in range(20):
+        decision = policy.ask(state, game.actions, np.random.default_rng(seed))
+        assert decision.shares[decision.query.index] == decision.shares.max() > 0
+        phases.add(decision.phase)
+    assert phases == {"play"}
+
+
 def test_no_single_result_removes_more_than_all_of_the_doubt():
     for told in (WITHIN, PROJECTED):
         game = world(told)

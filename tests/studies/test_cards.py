@@ -183,12 +183,12 @@ def setting(dose):
         ),
         (
             {"shares": {"sodium": 0.001, "potassium": 0.02}},
-            "What is least certain of this regimen's worth is what it does to sodium; the result "
+            "What is least certain about this regimen is what it does to sodium; the result "
             "should remove less than 1% of that doubt (potassium 2%).",
         ),
         ({"best": {"candidate": 1, "action": setting(40)}}, "It is today's best."),
         ({"phase": "explore"}, "This regimen is not expected to be the best."),
-        ({"shares": {"sodium": 0.001}}, "No single result of this regimen tells them apart by 1%."),
+        ({"shares": {"sodium": 0.001}}, "No single result of this regimen removes 1% of the doubt."),
         ({"phase": "held"}, "No other regimen is known well enough to stay within limits"),
         (
             {"phase": "held", "rival": {"candidate": 3, "action": setting(20)}},

@@ -95,8 +95,13 @@ class CompiledPolicy:
         if prior is None:
             return decision
         known = (evidence, core_set, self.knobs.rank)
-        found = reasons_for(self.problem, prior, known, actions, decision.query)
+        alone = self.judges_alone(decision.phase)
+        found = reasons_for(self.problem, prior, known, actions, decision.query, alone=alone)
         return replace(decision, **found._asdict())
+
+    def judges_alone(self, phase: str) -> bool:
+        """Whether the measurement shows what the action is worth by itself, and not beside its rival."""
+        return False
 
     def decide(
         self, state: State, evidence: Evidence, actions: Actions, rng: Generator, knobs: Any = None

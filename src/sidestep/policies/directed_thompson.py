@@ -219,6 +219,7 @@ class DirectedThompson(CompiledPolicy):
     rounds_until_review = sampling.rounds_until_rank_review
     review = sampling.review_rank
     spectrum = sampling.rank_spectrum
+    judges_alone = sampling.judges_alone_within
 
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "kappa"):

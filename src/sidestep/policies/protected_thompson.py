@@ -132,6 +132,7 @@ class ProtectedThompson(CompiledPolicy):
     rounds_until_review = sampling.rounds_until_rank_review
     review = sampling.review_rank
     spectrum = sampling.rank_spectrum
+    judges_alone = sampling.judges_alone_within
 
     def __post_init__(self) -> None:
         common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)

@@ -82,13 +82,19 @@ def reasons_for(
     known: tuple[Evidence, IntArray, int],
     actions: Actions,
     query: Query,
+    *,
+    alone: bool = False,
 ) -> Reasons:
-    """The reasons for a query; known: the evidence, which directions are real, and the rank told."""
+    """The reasons for a query; known: the evidence, which directions are real, and the rank told.
+
+    The doubt, of which every outcome removes a share, is that of the contest with the rival; where the
+    policy asks what the action is worth `alone`, that of its own value.
+    """
     here = standpoint_for(problem, prior, *known)
     best, rival = _contenders(here, actions, query.action)
     other = best if rival is None else rival
     slopes = slopes_at(here, query.action)
-    if not np.array_equal(other, query.action):
+    if not alone and not np.array_equal(other, query.action):
         slopes = slopes - slopes_at(here, other)
     worth = values_at(here, np.stack([best, query.action]))
     price = max(float(worth[0] - worth[1]), 0.0)

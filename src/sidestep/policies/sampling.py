@@ -13,7 +13,7 @@ from sidestep.core.posterior import Posterior, Prior, effects_alone, prior_of, r
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.width import doubting_posterior_of
-from sidestep.policies.base import State
+from sidestep.policies.base import PHASES, PLAY, State
 from sidestep.policies.compiled_policy import FOREVER
 from sidestep.policies.knobs import confidence_for
 
@@ -111,3 +111,8 @@ def _effects(policy: Sampler, state: State) -> Posterior:
     """The posterior of the effects, levels summed over where they are learned."""
     posterior = doubting_posterior_of(policy.knobs.prior, state.evidence)
     return effects_alone(posterior, policy.problem.intercept)
+
+
+def judges_alone_within(policy: Sampler, phase: str) -> bool:
+    """Within tolerances a Thompson player measures what takes most off the doubt about its own action."""
+    return policy.problem.limits is not None and phase == PHASES[PLAY]

@@ -1,7 +1,7 @@
 """Why a question is put: the policy's reasons in the study's units, as the record keeps them.
 
     rival      the candidate that contends with the one that is asked
-    shares     of the doubt between the two that one result of each outcome would remove
+    shares     of the doubt that one result of each outcome would remove (policies/reasons.py)
     price      what the round gives up against today's best, in the target's unit
     best       today's best, which is the one that is asked where the price is nothing
     expected   every result that is asked for: estimate, and where it lies 19 times in 20

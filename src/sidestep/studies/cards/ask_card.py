@@ -152,14 +152,16 @@ def _is_narrowed(body: Mapping[str, Any]) -> bool:
 
 
 def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
-    """What the result would do for the choice between the two; it need not be what does most."""
+    """What the result would do for the choice; it need not be what does most: outcomes have costs."""
     most = max(shares.values(), default=0.0)
     if most < 0.01:
-        return f"No single result of this {plan.words.candidate} tells them apart by 1%."
+        return f"No single result of this {plan.words.candidate} removes 1% of the doubt."
+    why = f"What is least certain about this {plan.words.candidate} is what it does to {measured}"
     if shares.get(measured, 0.0) >= most:
         doubt = _doubt_text(": this one result should remove", shares, measured, beside)
-        return f"What tells them apart best is what they do to {measured}{doubt}."
-    why = f"What is least certain of this {plan.words.candidate}'s worth is what it does to {measured}"
+        if plan.aim == CLEAN:
+            return f"What tells them apart best is what they do to {measured}{doubt}."
+        return f"{why}{doubt}."
     if len({outcome.cost for outcome in plan.outcomes}) > 1:
         why += ", for its cost"
     return f"{why}{_doubt_text('; the result should remove', shares, measured, beside)}."
