@@ -4,18 +4,24 @@ BIN := .venv/bin
 FOUND_BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 unexport PYTHONDONTWRITEBYTECODE # every command would compile all that it imports anew
 
-.venv/made: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+# without compiling what it installs pip takes half the time; Python compiles a module when it is first imported
+INSTALL = $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable
+
+.venv/extras: pyproject.toml constraints.txt # every extra: what a user may install
+	$(INSTALL) '.[all]'
 	touch $@
 
-run: .venv/made             ## the paper's experiments; leaves out/report.html
+.venv/made: pyproject.toml constraints.txt   # and what developers need
+	$(INSTALL) '.[dev]'
+	touch .venv/extras $@
+
+run: .venv/extras           ## the paper's experiments; leaves out/report.html
 	$(BIN)/sidestep reproduce all --out out
 
-serve: .venv/made           ## the service with a simulated study, on this machine
+serve: .venv/extras         ## the service with a simulated study, on this machine
 	$(BIN)/sidestep serve --demo
 
-quick-start: .venv/made     ## the example of the README
+quick-start: .venv/extras   ## the example of the README
 	$(BIN)/python benchmarks/quick_start.py
 
 browser:                    ## a Chromium for the tests of the pages, where one may be installed
@@ -31,7 +37,7 @@ test-pythons:               ## the same on Python 3.11 to 3.13, each in a .venv-
 	@for version in $(PYTHONS); do \
 	  python$$version -c pass 2>/dev/null || { echo "python$$version is not here: skipped"; continue; }; \
 	  python$$version -m venv .venv-$$version && \
-	  .venv-$$version/bin/pip install --quiet --constraint constraints.txt --editable '.[dev]' && \
+	  .venv-$$version/bin/pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]' && \
 	  .venv-$$version/bin/pytest -p no:cacheprovider -n 2 --dist worksteal || exit 1; \
 	done
 

@@ -1,6 +1,9 @@
-"""Rivals from the literature beside ours, on the same seeds: python -m benchmarks.rivals --seeds 20.
+"""Rivals from the literature beside ours, on worlds of the panel and the same seeds.
 
-Four ways that a reader would try first, for fixed or fresh arms, with the same posterior as ours and the
+    python -m benchmarks.rivals --seeds 5 [--only held-out,fresh] [--horizon 1000]
+
+Worlds are the panel's own (specs/panel.toml), with its horizons: arms, fixed or fresh, up to a hundred,
+and the paper's aim. Four ways that a reader would try first, with the same posterior as ours and the
 rank told. Each is tuned over its one knob on the very runs that are shown, which favours it:
 
     even plug-in         the best arm of the estimates, or a chance one in one round of t / width; vectors
@@ -15,10 +18,10 @@ rank told. Each is tuned over its one knob on the very runs that are shown, whic
 
 import argparse
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -26,10 +29,13 @@ from numpy.polynomial.hermite_e import hermegauss
 import sidestep as ss
 from benchmarks.guardrails import chance_cost, is_linear
 from sidestep.core.aims import rests
+from sidestep.core.compiled import compiled
 from sidestep.core.information import best_mixture, picked, standing
 from sidestep.core.posterior import Posterior, posterior_of, row_weights
 from sidestep.core.sensitivity import pooled_frame
-from sidestep.environments import Instance, held_out
+from sidestep.environments import FreshArms, Instance
+from sidestep.environments.catalog import from_config
+from sidestep.experiments.spec import parse_spec, shipped_specs
 from sidestep.policies.base import State
 
 DRAWS = 16
@@ -133,63 +139,99 @@ class PlainInformation(Rival):
     """(regret)^2 / information about the vectors as such. knob: how much information counts."""
 
     def _choose(self, state, posterior, arms, rng):
-        stand = standing(self._worths(posterior, arms, self._draws(posterior, DRAWS, rng)))
+        worths = self._worths(posterior, arms, self._draws(posterior, DRAWS, rng))
+        stand = compiled(standing)(worths)
         told = self.knob * np.log1p(along(posterior, arms))
-        arm = picked(best_mixture(stand.regret, told.max(axis=0)), rng.random())
+        arm = picked(compiled(best_mixture)(stand.regret, told.max(axis=0)), rng.random())
         return arm, told[:, arm].argmax()
 
 
-HORIZON = 1000
 GRIDS: Mapping[type[Rival], tuple[float, ...]] = {
-    EvenPlugIn: (3.0, 10.0, 30.0),
+    EvenPlugIn: (3.0, 10.0, 30.0, 100.0),
     TopTwo: (0.5, 0.8, 0.95),
-    KnowledgeGradient: (float(HORIZON),),
+    KnowledgeGradient: (1.0,),  # told T: no other is right
     PlainInformation: (1.0,),  # a factor changes no ratio's order: there is nothing to tune
 }
-WORLDS: Mapping[str, Callable[[int], Instance]] = {
-    "fresh arms, R=.1": lambda s: ss.environments.synthetic(noise_scale=0.1, seed=s),
-    "fixed arms, R=.1": lambda s: ss.environments.synthetic(
-        arms="fixed:100", noise_scale=0.1, seed=s
-    ),
-    "low-rank arms, R=.1": lambda s: held_out("low-rank", seed=s),
-    "interactions, R=.1": lambda s: held_out("interactions", seed=s),
-    "failure example, R=1": lambda _: ss.environments.failure(noise_scale=1.0),
-    "blind spot, R=.1": lambda _: ss.environments.blind_spot(noise_scale=0.1),
-    "blind spots, R=.1": lambda s: ss.environments.blind_spot_family(seed=s),
-}
+MOST = 100  # arms, as a rival is played step by step
 
 
-def played(make: Callable[[int], Instance], player: Callable[[ss.Problem], Any], seeds: int) -> str:
+class Game(NamedTuple):
+    """Worlds of one kind, one for every seed."""
+
+    name: str
+    make: Callable[[int], Instance]
+    horizon: int
+
+
+def games(words: list[str]) -> Iterator[Game]:
+    """Those judged worlds of the panel that every rival can play, and whose name or group has a word."""
+    spec = parse_spec(shipped_specs()["panel"], "panel")
+    for world in spec.worlds:
+        if world.judged and any(word in f"{world.id} {world.group}" for word in words):
+            make = partial(from_config, world.world, world.knobs)
+            if _is_for_rivals(make(0)):
+                yield Game(world.title, make, world.horizon or spec.horizon)
+
+
+def _is_for_rivals(world: Instance) -> bool:
+    arms = world.actions
+    count = arms.count if isinstance(arms, FreshArms) else np.inf
+    count = len(arms) if isinstance(arms, ss.Arms) else count
+    return count <= MOST and world.problem.tolerance is None
+
+
+class Cell(NamedTuple):
+    """What one player had on one kind of world."""
+
+    mean: float
+    error: float  # standard error of the mean
+    linear: int  # runs
+    knob: float | None = None
+
+    def __str__(self) -> str:
+        knob = "" if self.knob is None else f" ({self.knob:g})"
+        return f"{self.mean:.1f} +- {self.error:.1f}, {self.linear}{knob}"
+
+
+def played(
+    game: Game, player: Callable[[ss.Problem], Any], seeds: int, knob: float | None = None
+) -> Cell:
     """Mean regret, its standard error, and how many runs turned linear."""
     finals, linear = [], 0
     for seed in range(seeds):
-        world = make(seed)
-        trace = ss.simulate(player(world.problem), world, HORIZON, seed, every=10)
+        world = game.make(seed)
+        trace = ss.simulate(player(world.problem), world, game.horizon, seed, every=10)
         finals.append(float(trace.cumulative_regret[-1]))
-        linear += is_linear(trace, chance_cost(world)) if isinstance(world.actions, ss.Arms) else 0
-    return f"{np.mean(finals):.1f} +- {np.std(finals, ddof=1) / seeds**0.5:.1f}, {linear}"
+        linear += is_linear(trace, chance_cost(world))
+    return Cell(float(np.mean(finals)), float(np.std(finals, ddof=1)) / seeds**0.5, linear, knob)
 
 
-def tuned(rival: type[Rival], make: Callable[[int], Instance], seeds: int) -> str:
-    """The best point of the rival's grid."""
-    cells = [played(make, lambda p, k=knob: rival(p, k), seeds) for knob in GRIDS[rival]]
-    return min(cells, key=lambda cell: float(cell.split()[0]))
+def tuned(rival: type[Rival], game: Game, seeds: int) -> Cell:
+    """The best point of the rival's grid, and which that is where there is a choice."""
+    grid = GRIDS[rival]
+    times = game.horizon if rival is KnowledgeGradient else 1.0
+    cells = [
+        played(game, lambda p, k=knob: rival(p, k * times), seeds, knob if len(grid) > 1 else None)
+        for knob in grid
+    ]
+    return min(cells)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--only", default="", help="worlds whose names contain one of these words")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="", help="worlds whose ids or groups have one of these")
+    parser.add_argument("--horizon", type=int, help="instead of the panel's")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     ours = (ss.DirectedThompson, ss.InformationDirected)
     names = [player.__name__ for player in (*ours, *GRIDS)]
     print(f"| world | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}")
-    for name, make in WORLDS.items():
-        if any(word in name for word in asked.only.split(",")):
-            cells = [played(make, player, asked.seeds) for player in ours]
-            cells += [tuned(rival, make, asked.seeds) for rival in GRIDS]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    for game in games(asked.only.split(",")):
+        here = game._replace(horizon=asked.horizon or game.horizon)
+        cells = [played(here, player, asked.seeds) for player in ours]
+        cells += [tuned(rival, here, asked.seeds) for rival in GRIDS]
+        print(f"| {here.name} | {' | '.join(map(str, cells))} |", flush=True)
 
 
 if __name__ == "__main__":

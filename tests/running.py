@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 
 from sidestep.service.app import create_app
-from sidestep.service.server import address_of
+from sidestep.service.server import address_of, config_of
 from sidestep.service.settings import Settings, load
 from sidestep.studies.storage.sql import SqlStore
 
@@ -39,10 +39,7 @@ class Running:
             storage.write_bytes(empty_file())
         self.store = SqlStore.open(str(storage), patience=10.0)
         self.app = create_app(self.settings, self.store, laboratory)
-        config = uvicorn.Config(
-            self.app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on"
-        )
-        self._server = uvicorn.Server(config)
+        self._server = uvicorn.Server(config_of(self.app, self.settings))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
     def __enter__(self) -> "Running":

@@ -33,10 +33,12 @@ def test_an_example_prints_what_is_shown_to_the_last_digit(number, tmp_path):
 
 
 def test_the_best_candidates_in_three_units_are_those_of_the_page_that_is_linked(capsys):
-    page = (ROOT / "docs" / "explanation" / "aims.md").read_text(encoding="utf-8")
+    explanation = ROOT / "docs" / "explanation"
+    limits = (explanation / "limits.md").read_text(encoding="utf-8")
+    page = (explanation / "aims.md").read_text(encoding="utf-8")
     exec("import numpy as np\n" + re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)[1], {})
     clean = re.findall(r"clean takes (no\. \d+)", capsys.readouterr().out)
-    assert f"changes from {' to '.join(clean)}" in " ".join(README.split())
+    assert f"changes from {' to '.join(clean)}" in " ".join(limits.split())
 
 
 def test_every_python_block_is_such_an_example():

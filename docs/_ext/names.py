@@ -1,9 +1,10 @@
-"""The lists of names on the pages of docs/reference, so that they can be read outside the built site.
+"""Generated parts of docs/reference, which make its pages readable as plain files.
 
-    python docs/_ext/names.py       writes them anew; a test holds the pages to them
+    python docs/_ext/names.py       writes them again; a test compares the pages with them
 
-Before every block that Sphinx fills in (classes, functions, commands, requests) stands a table of what
-it will hold: each name, and the first line of what is said of it.
+Before every block that Sphinx fills in (classes, functions, commands, requests) there is a table of the
+names in it, with the first line of each docstring. After a class or function in such a block there is a
+comment with its signature and parameters, which Sphinx skips.
 """
 
 import inspect
@@ -28,13 +29,61 @@ DIRECTIVE = re.compile(
     r"^\.\. (auto\w+|currentmodule):: (\S+?)(?:\(\))?$((?:\n +:.*)*)", re.MULTILINE
 )
 MEMBERS = re.compile(r":members: (.+)")
+COMMENT = re.compile(r"^\.\.\n(?:   .*\n|\n(?=   ))+", re.MULTILINE)
 
 Named = tuple[str, str]
 
 
 def written(text: str) -> str:
     """A page with its lists as they should be."""
-    return BLOCK.sub(lambda found: table(list(names_of(found[2], found[3]))) + found[1], text)
+    return BLOCK.sub(lambda found: table(list(names_of(found[2], found[3]))) + _block(found), text)
+
+
+def _block(found: re.Match[str]) -> str:
+    """A block; one of Sphinx's own directives is followed by what it will show, as comments."""
+    if found[2] != "eval-rst":
+        return found[1]
+    module, parts = "sidestep", []
+    for part in re.split(r"\n\n+", COMMENT.sub("", found[3]).strip()):
+        parts.append(part)
+        for directive, name, options in DIRECTIVE.findall(part):
+            if directive == "currentmodule":
+                module = name
+            elif directive != "automodule":
+                parts += comments(module, name, options)
+    return "```{eval-rst}\n" + "\n\n".join(parts) + "\n```"
+
+
+def comments(module: str, name: str, options: str) -> Iterator[str]:
+    """Signature and docstring of a name and of its members, where there is more than one line to say."""
+    thing, shown = found(module, name), name.rpartition(".")[2]
+    listed = MEMBERS.search(options)
+    yield from comment(shown, thing)
+    for member in listed[1].split(", ") if listed else ():
+        yield from comment(f"{shown}.{member}", inspect.getattr_static(thing, member))
+
+
+def comment(shown: str, thing: Any) -> Iterator[str]:
+    """One comment, or none for a docstring of one line: the table has it."""
+    about = inspect.getdoc(thing) or ""
+    about = about.partition("\n>>> ")[0].strip()
+    if "\n" in about:
+        lines = [f"{shown}{signature(thing)}", "", *about.splitlines()]
+        yield "..\n" + "\n".join(f"   {line}".rstrip() for line in lines)
+
+
+def signature(thing: Any) -> str:
+    """The parameters that a caller names, with their defaults."""
+    inner = getattr(thing, "__func__", thing)
+    if not callable(inner):
+        return ""
+    kept = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for name, each in inspect.signature(inner).parameters.items()
+        if name not in ("self", "cls")
+    ]
+    text = str(inspect.Signature(kept))
+    return re.sub(r"<factory>|<[^>]* at 0x[^>]*>", "...", text)
 
 
 def table(names: list[Named]) -> str:

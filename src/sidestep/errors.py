@@ -35,11 +35,11 @@ DurabilityWarning             the database may forget what it has acknowledged (
 
 
 class SidestepError(Exception):
-    """Root of every exception of ours."""
+    """Root of all exceptions of sidestep."""
 
 
 class InputError(SidestepError, ValueError):
-    """Something handed in is not usable; nothing has changed."""
+    """An argument is not valid; nothing has changed."""
 
 
 class UnknownNameError(InputError):
@@ -47,7 +47,7 @@ class UnknownNameError(InputError):
 
 
 class MissingExtra(InputError, ImportError):
-    """What was asked for needs packages that a bare installation does not bring."""
+    """A feature needs packages that a bare installation does not have."""
 
 
 class NotFoundError(InputError):
@@ -67,15 +67,15 @@ class AccountNotFound(NotFoundError):
 
 
 class ConflictError(SidestepError):
-    """What was asked for contradicts what is on record; nothing has changed."""
+    """The request contradicts the record; nothing has changed."""
 
 
 class StudyExists(ConflictError):
-    """A study of that name is there already."""
+    """A study of that name exists already."""
 
 
 class AccountExists(ConflictError):
-    """A person of that name is there already."""
+    """A person of that name exists already."""
 
 
 class AlreadyAnswered(ConflictError):
@@ -99,7 +99,7 @@ class StorageBusy(StorageError):
 
 
 class StorageFull(StorageError):
-    """No room is left; nothing was saved, and what was saved before can be read."""
+    """The disk is full; nothing was saved, and earlier entries can be read."""
 
 
 class StorageLost(StorageError):
@@ -131,7 +131,7 @@ class ResultsError(SidestepError):
 
 
 class FailedRunsError(SidestepError):
-    """Some runs of a sweep broke off; the others are kept."""
+    """Some runs of a sweep failed; the others are kept."""
 
 
 class ExecutorError(SidestepError):
@@ -143,7 +143,7 @@ class UnreachedDirectionsWarning(UserWarning):
 
 
 class DurabilityWarning(UserWarning):
-    """The database may forget what it has acknowledged."""
+    """The database may lose acknowledged entries."""
 
 
 class SlowRunWarning(UserWarning):

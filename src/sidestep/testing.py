@@ -37,10 +37,10 @@ ROUNDS = 40
 
 
 def check_policy(policy: Maker, knobs: Mapping[str, Any] | None = None) -> None:
-    """Hold a policy to the contract: an AssertionError says which promise is broken, and where.
+    """Check a policy against the contract; an AssertionError names the first violation.
 
     policy   a class or a function of a Problem
-    knobs    of each knob a value that must change what is decided
+    knobs    for each knob a value that must change the decisions
 
         ss.testing.check_policy(MyPolicy, knobs={"width": 2.0})
     """

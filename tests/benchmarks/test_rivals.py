@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from benchmarks.rivals import GRIDS, EvenPlugIn, KnowledgeGradient, played, tuned
+from benchmarks.rivals import GRIDS, EvenPlugIn, Game, KnowledgeGradient, games, played, tuned
 
 
 def world(seed=0):
@@ -36,7 +36,16 @@ def test_with_no_round_left_the_knowledge_gradient_takes_the_best_mean():
     assert policy.ask(state, game.actions, rng).arm == 3
 
 
-def test_the_best_point_of_a_grid_is_shown(monkeypatch):
-    monkeypatch.setattr("benchmarks.rivals.HORIZON", 20)
-    cells = [played(world, lambda p, k=k: EvenPlugIn(p, k), 3) for k in GRIDS[EvenPlugIn]]
-    assert tuned(EvenPlugIn, world, 3) == min(cells, key=lambda cell: float(cell.split()[0]))
+def test_the_best_point_of_a_grid_is_shown():
+    game = Game("small", world, 20)
+    grid = GRIDS[EvenPlugIn]
+    cells = [played(game, lambda p, k=k: EvenPlugIn(p, k), 3, k) for k in grid]
+    assert tuned(EvenPlugIn, game, 3) == min(cells, key=lambda cell: cell.mean)
+
+
+def test_rivals_meet_the_worlds_of_the_panel_that_they_can_play():
+    found = {game.name: game.horizon for game in games([""])}
+    assert found["fresh arms, R=0.1"] == 3000  # as on the panel
+    assert "low-rank arms, R=0.1" in found
+    for beyond in ("unit ball", "Warfarin", "d=50", "within tolerances", "lower bound"):
+        assert not any(beyond in name for name in found)

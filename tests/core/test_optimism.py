@@ -11,10 +11,7 @@ from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, copy_evidence, no_evidence
 from sidestep.core.forms import COVARIANCE, PRECISION, Menu, empty_forms
-from sidestep.core.optimism import (
-    SURROGATES,
-    optimistic_values,
-)
+from sidestep.core.optimism import SURROGATES, optimistic_values, surrogate_for
 from sidestep.core.sensitivity import first_order_values
 from sidestep.core.surrogates import BLOCK
 
@@ -419,6 +416,28 @@ def test_each_surrogate_reads_the_quadratic_form_it_moves_along():
         COVARIANCE,
         COVARIANCE,
     ]
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_only_the_corrected_surrogate_of_a_rank_of_one_or_two_leaves_the_elimination_out(name):
+    for rank in (None, 0, 1, 2, 3):
+        narrow = name == "corrected" and rank in (1, 2)
+        expected = SURROGATES[name]._replace(any_rank=None) if narrow else SURROGATES[name]
+        assert surrogate_for(name, rank) == expected
+
+
+@pytest.mark.parametrize("s", [1, 2])
+def test_without_the_elimination_the_values_are_the_same(s):
+    game = world(s, 0.1)
+    arms = Arms(game.arms)
+    menu, known = Menu(arms.columns, arms.squared), (game.confidence, game.evidence)
+    found = []
+    for surrogate in (SURROGATES["corrected"], surrogate_for("corrected", s)):
+        forms = empty_forms(surrogate.metric, len(game.confidence.rho), len(arms))
+        forms.workspace.rows[: s + 1] = game.rows
+        optimistic_values(surrogate, known, menu, forms, s + 1)
+        found.append(forms.workspace.values.copy())
+    assert np.array_equal(*found)
 
 
 def test_asking_for_values_writes_nothing_into_the_evidence():

@@ -53,6 +53,30 @@ def test_every_job_gives_one_result(runner):
     assert list(runner.run(doubled, [])) == []
 
 
+def where(_):
+    return os.getpid()
+
+
+def test_processes_wait_for_the_next_jobs_and_end_with_their_runner():
+    runner = Processes(1)
+    first = list(runner.run(where, range(3)))
+    assert list(runner.run(where, range(3))) == first
+    (process,) = {worker.process for worker in runner._idle}
+    assert process.pid == first[0]
+    del runner
+    process.join(10)
+    assert process.exitcode == 0
+
+
+def test_a_process_that_died_while_it_waited_is_replaced():
+    runner = Processes(1)
+    (first,) = runner.run(where, [0])
+    os.kill(first, signal.SIGKILL)
+    runner._idle[0].process.join(10)
+    (second,) = runner.run(where, [0])
+    assert second != first
+
+
 def test_what_a_dead_process_had_in_hand_is_run_again(tmp_path):
     assert list(Processes(2).run(die_once, [tmp_path] * 3)) == [7, 7, 7]
     with pytest.raises(ExecutorError, match="worker processes died 2 times"):

@@ -12,6 +12,9 @@ from sidestep.policies.protected_thompson import ProtectedThompson
 
 DIM, PROTECTED, NOISE, ROUNDS = 6, 2, 0.3, 40
 PROBLEM = Problem(DIM, PROTECTED, subspace_dim=PROTECTED, noise_scale=NOISE)
+UNEVEN = Problem(
+    DIM, PROTECTED, PROTECTED, noise_scale=(NOISE, 0.1 * NOISE, 3 * NOISE), costs=(1.0, 4.0, 0.5)
+)
 TAU = 1 / math.sqrt(DIM)
 
 
@@ -21,26 +24,34 @@ def off_span(theta):
 
 
 def game(seed, policy):
-    """Rounds of one world drawn from the prior: regret, advantage of the draw, width measured."""
+    """Rounds of one world of the prior: regret, advantage of the draw, width measured, step 3."""
     rng = np.random.default_rng(seed)
+    noise, costs = policy.problem.noise, np.broadcast_to(policy.problem.costs, PROTECTED + 1)
     theta = TAU * rng.standard_normal((PROTECTED + 1, DIM))
     rest, state, rows = off_span(theta), policy.init(), []
+    x = np.linalg.lstsq(theta[1:].T, theta[0], rcond=None)[0]
+    tail = math.sqrt(DIM) + math.sqrt(2 * math.log(2 * (PROTECTED + 1) * ROUNDS**2))
+    slope = 2 * noise.max() * math.sqrt(costs.max() / costs.min()) * tail * (1 + np.abs(x).sum())
     for _ in range(ROUNDS):
         decision = policy.ask(state, UnitBall(DIM), rng)
         action, v = decision.query.action, decision.query.index
         widths = np.sqrt(np.einsum("j,vjk,k->v", action, state.evidence.inverse, action))
-        assert v == widths.argmax()
-        rows.append(
-            (np.linalg.norm(rest) - action @ rest, decision.value - action @ rest, widths[v])
-        )
-        feedback = action @ theta[v] + NOISE * rng.standard_normal()
+        assert v == (noise**2 * widths**2 / costs).argmax()
+        advantage = decision.value - action @ rest
+        rows.append((np.linalg.norm(rest) - action @ rest, advantage, widths[v], slope * widths[v]))
+        feedback = action @ theta[v] + noise[v] * rng.standard_normal()
         state = policy.tell(state, decision.query, feedback)
     return np.array(rows)
 
 
+@pytest.fixture(scope="module", params=[PROBLEM, UNEVEN], ids=["even", "uneven"])
+def problem(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def games():
-    policy = ProtectedThompson(PROBLEM, query="widest")
+def games(problem):
+    policy = ProtectedThompson(problem, query="widest")
     return np.array([game(seed, policy) for seed in range(120)])
 
 
@@ -50,15 +61,21 @@ def test_step_1_regret_and_the_draws_advantage_have_one_mean(games, oracle):
 
 
 @pytest.mark.full
-def test_step_5_widths_never_pass_the_potential(games):
-    vectors, rho = PROTECTED + 1, NOISE**2 / TAU**2
+def test_step_3_the_draws_advantage_stays_below_the_width(games, oracle):
+    beyond = int((games[:, :, 1] > games[:, :, 3]).sum())
+    assert oracle.at_most(beyond, games[:, :, 0].size, ROUNDS**-2.0)
+
+
+@pytest.mark.full
+def test_step_5_widths_never_pass_the_potential(games, problem):
+    vectors, rho = PROTECTED + 1, problem.noise.min() ** 2 / TAU**2
     potential = vectors * DIM * np.log1p(ROUNDS / (vectors * DIM * rho)) / math.log(2)
     assert (np.minimum(games[:, :, 2] ** 2, 1).sum(axis=1) <= potential).all()
 
 
 @pytest.mark.full
-def test_the_bound_holds_on_average_over_the_prior(games, oracle):
-    bound = theory.thompson_bound(PROBLEM, ROUNDS)
+def test_the_bound_holds_on_average_over_the_prior(games, problem, oracle):
+    bound = theory.thompson_bound(problem, ROUNDS)
     assert oracle.mean_at_most(games[:, :, 0].sum(axis=1), bound)
 
 

@@ -138,6 +138,23 @@ def test_verdicts_and_assurance_follow_the_tolerances():
     assert (fresh.verdicts, fresh.assured) == (("not settled",), False)
 
 
+@pytest.mark.parametrize(("outcomes", "assured"), [(1, True), (2, False)])
+def test_what_is_recommended_is_within_all_tolerances_together_with_the_level(outcomes, assured):
+    """1.8 standard deviations from its limit an outcome is within 96 times in 100, two are 93 times."""
+    estimate, deviation = 0.05, 0.02
+    tolerance = estimate + 1.8 * deviation
+    problem = ss.Problem(1, outcomes, noise_scale=0.1, tolerance=tolerance, penalty=1.0)
+    policy, arms = ss.DirectedThompson(problem), ss.Arms([[1.0]])
+    state = policy.init()
+    for index in range(1 + outcomes):
+        for _ in range(25):
+            state = policy.tell(state, ss.Query([1.0], index), estimate)
+    advice = ss.recommend(policy, state, arms)
+    assert advice.within == pytest.approx(0.964**outcomes, abs=2e-3)
+    assert advice.assured is assured
+    assert advice.verdicts == ("not settled",) * outcomes  # their intervals reach beyond
+
+
 @pytest.mark.parametrize("player", [ss.DirectedThompson, ss.ProtectedThompson])
 @pytest.mark.parametrize("arms", [ARMS, ss.Arms(ARMS.vectors[:3])], ids=["arms", "too few arms"])
 def test_all_zero_feedback_with_learned_noise_is_asked_and_advised_about(player, arms):

@@ -1,6 +1,7 @@
 """Every route and every role: the table is made from the app itself, so that no route is forgotten."""
 
 from collections import Counter
+from inspect import unwrap
 
 import pytest
 from fastapi.routing import APIRoute
@@ -32,7 +33,7 @@ def needs(route):
 
 
 def _dependencies(dependant):
-    found = [each.call for each in dependant.dependencies]
+    found = [unwrap(each.call) for each in dependant.dependencies]
     for each in dependant.dependencies:
         found += _dependencies(each)
     return found

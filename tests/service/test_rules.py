@@ -102,6 +102,27 @@ def test_a_request_that_is_too_large_is_refused_as_it_streams(web, running):
     assert web.get("/health").status_code == 200
 
 
+CHUNKED = b"Transfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n2\r\n{}\r\n0\r\n"
+
+
+@pytest.mark.parametrize("before", [b"", b"X-Long: ", CHUNKED, CHUNKED + b"X-Long: "])
+def test_a_head_without_an_end_is_refused(running, web, before):
+    """Be it one line or many, at the beginning or where a body ends."""
+    line = b"x" * 1000 if before.endswith(b": ") else b"X-More: " + b"x" * 990 + b"\r\n"
+    sent = 0
+    with socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2]))) as endless:
+        endless.settimeout(30)
+        endless.sendall(b"POST /v1/studies HTTP/1.1\r\nHost: localhost\r\n" + before)
+        try:
+            while sent < 60_000_000:
+                endless.sendall(line)
+                sent += len(line)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+    assert sent < 60_000_000
+    assert web.get("/health").status_code == 200
+
+
 def test_an_import_may_be_larger(web, study):
     rows = 4000
     columns = {"lisinopril": [0] * rows, "amlodipine": [0] * rows, "chlortalidone": [0] * rows}

@@ -11,6 +11,7 @@ from sidestep.studies.people.accounts import Accounts
 from sidestep.studies.people.grants import Grants
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE, ROLES, Grant, Rights, checked_roles
 from sidestep.studies.people.tokens import make_token
+from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.record import verify
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.tables import CHANGES
@@ -36,7 +37,7 @@ def grants(store):
 
 
 def changes(store):
-    return store.database.read(CHANGES.select().order_by(CHANGES.c.at), {})
+    return store.database.read(Ready(CHANGES.select().order_by(CHANGES.c.at)), {})
 
 
 @pytest.mark.full
@@ -79,7 +80,9 @@ def test_a_token_is_shown_once_and_only_its_digest_is_kept(accounts, store):
     assert (prefix, identity) == ("ss", token.id)
     assert len(secret) == 43
     assert accounts.token_shown(shown) == token
-    assert secret not in repr(store.database.read(CHANGES.select(), {})) + repr(accounts.tokens())
+    assert secret not in repr(store.database.read(Ready(CHANGES.select()), {})) + repr(
+        accounts.tokens()
+    )
     assert accounts.add_token("robot", actor="terminal", key="k") == (token, None)
     with pytest.raises(KeyReused):
         accounts.add_token("another", actor="terminal", key="k")

@@ -170,7 +170,7 @@ def setting(dose):
         ({}, "about as well as today's best, no. 3 (20 · 7.5 · 25): 0.1 mmHg less this visit."),
         (
             {"price": 2.1},
-            "Asking has a price, with what may go beyond limits: about 2.1 mmHg less this visit "
+            "Asking has a price, counting what may go beyond limits: about 2.1 mmHg less this visit "
             "than today's best, no. 3",
         ),
         (
@@ -183,13 +183,13 @@ def setting(dose):
         ),
         (
             {"shares": {"sodium": 0.001, "potassium": 0.02}},
-            "Most of what is not known of this regimen's own worth is sodium; the result should "
-            "remove less than 1% of that doubt (potassium 2%).",
+            "What is least certain of this regimen's worth is what it does to sodium; the result "
+            "should remove less than 1% of that doubt (potassium 2%).",
         ),
         ({"best": {"candidate": 1, "action": setting(40)}}, "It is today's best."),
         ({"phase": "explore"}, "This regimen is not expected to be the best."),
         ({"shares": {"sodium": 0.001}}, "No single result of this regimen tells them apart by 1%."),
-        ({"phase": "held"}, "Of no other regimen is it sure enough that it stays within limits"),
+        ({"phase": "held"}, "No other regimen is known well enough to stay within limits"),
         (
             {"phase": "held", "rival": {"candidate": 3, "action": setting(20)}},
             "To go on, give another one on your own judgement, such as no. 3 (",
@@ -295,7 +295,7 @@ def test_an_age_is_said_as_a_person_says_it():
 def test_caution_is_said_where_it_is_taken():
     study = clinic(MemoryStore(), knobs={"caution": 0.95})
     text = " ".join(str(study.ask()).split())
-    assert "Asked with caution: within all limits with at least 95%" in text
+    assert "Asked with caution: at least 95% likely to be within all limits" in text
     assert "the first questions stay near the baseline" in text
     assert "not a fence" not in text
 

@@ -26,6 +26,7 @@ from workers import Worker
 from databases import server_user
 from disks import fill_up
 from sidestep.errors import AlreadyAnswered, StorageBusy, StorageError, StorageFull
+from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.record import verify
 from sidestep.studies.storage.sql import SqlStore
 
@@ -106,6 +107,20 @@ def test_none_of_1000_is_handed_to_two_askers(storage):
     assert hand_out(storage, 1000) == (1000, 0, 0)
 
 
+def watch_statements(saw, patch=setattr):
+    """Be told of every statement of a store, before it runs and after."""
+    run = Ready._run
+
+    def watched(self, connection, values, wanted):
+        sql = self.text(connection.dialect)
+        saw("before", sql)
+        found = run(self, connection, values, wanted)
+        saw("after", sql)
+        return found
+
+    patch(Ready, "_run", watched)
+
+
 # ---- named failpoints: SIGKILL at a statement of our choice
 
 FAILPOINTS = {
@@ -127,12 +142,12 @@ def die_at(reports, storage, ticket, point):
     def die(*_):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def die_there(connection, cursor, sql, *_):
-        if statement in sql:  # PostgreSQL takes an append as one statement
+    def die_there(moment, sql):
+        if moment == when and statement in sql:  # PostgreSQL takes an append as one statement
             die()
 
     if statement != "COMMIT":
-        sa.event.listen(store.database.engine, f"{when}_cursor_execute", die_there)
+        watch_statements(die_there)
     elif when == "before":
         sa.event.listen(store.database.engine, "commit", die)
     Client(store, STUDY, "lab").tell(ticket, VALUE, key=KEY)
@@ -159,17 +174,18 @@ def test_a_client_that_dies_on_the_way_leaves_all_or_nothing(storage, point):
 # ---- the k-th write fails
 
 
-def test_whichever_statement_fails_all_or_nothing_is_left(storage):
+def test_whichever_statement_fails_all_or_nothing_is_left(storage, monkeypatch):
     """As SQLite's own anomaly tests: fail the k-th call for every k, until none is left to fail."""
     fresh(storage)
     store = SqlStore.open(storage)
     client, state = Client(store, STUDY, "ada", patience=0.0), {"left": 0}
 
-    @sa.event.listens_for(store.database.engine, "before_cursor_execute")
-    def fail(connection, cursor, statement, *_):
-        state["left"] -= 1
-        if state["left"] == 0:
+    def fail(moment, sql):
+        state["left"] -= moment == "before"
+        if state["left"] == 0 and moment == "before":
             raise sqlite3.OperationalError("disk I/O error")
+
+    watch_statements(fail, monkeypatch.setattr)
 
     ticket = client.ask().seq
     for nth in range(1, 100):

@@ -28,12 +28,12 @@ def store(request, tmp_path):
 
 @pytest.fixture
 def held():
-    """Groups whose writer waits at its first entry until it is let go."""
+    """Groups whose first caller holds up the others until it is let go."""
 
     class Held:
         def __init__(self):
             self.sizes = []
-            self.groups = Groups(watch=self.sizes.append, idle=5.0)
+            self.groups = Groups(watch=self.sizes.append)
             self.gate, self.reached = threading.Event(), threading.Event()
 
         def hold(self, store, name):
@@ -50,7 +50,7 @@ def held():
             with ThreadPoolExecutor(len(calls)) as pool:
                 futures = [pool.submit(call) for call in calls]
                 line = next(iter(self.groups._lines.values()))
-                while line.qsize() < len(calls):
+                while len(line) < len(calls):
                     pass
                 self.gate.set()
             return futures
@@ -152,16 +152,25 @@ def test_questions_of_one_transaction_know_of_each_other(store, held):
     assert [alone.ask(actor=f"x{n}").action for n in range(4)] == [t.action for t in tickets]
 
 
-def test_a_writer_goes_home_and_another_comes(store):
+def test_a_crowd_is_saved_in_groups_and_nobody_is_kept(store, held):
     store.create("s", {}, actor="ada", body={})
-    groups = Groups(idle=0.01)
-    for number in range(5):
-        groups.write(store, "s", append(f"k{number}"))
-        threading.Event().wait(0.03)
-    groups.close()
-    assert store.head("s").seq == 6
-    assert not groups._lines
-    assert not groups._writers
+    held.groups._most = 3
+    held.hold(store, "s")
+    calls = [lambda n=n: held.groups.write(store, "s", append(f"k{n}")) for n in range(7)]
+    assert {future.result().key for future in held.together(calls)} == {f"k{n}" for n in range(7)}
+    held.groups.close()
+    assert held.sizes == [1, 3, 3, 1]
+    assert not held.groups._lines
+
+
+def test_closing_waits_for_what_was_handed_in(store, held):
+    store.create("s", {}, actor="ada", body={})
+    held.hold(store, "s")
+    later = threading.Timer(0.2, held.gate.set)
+    later.start()
+    held.groups.close()
+    assert held.gate.is_set()
+    assert held.sizes == [1]
 
 
 @pytest.mark.full

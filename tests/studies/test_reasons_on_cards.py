@@ -200,7 +200,7 @@ def test_what_would_settle_it_can_be_asked_as_the_card_says(study):
 )
 def test_more_results_are_said_to_do_what_they_would(study, results, says):
     text = apart(study, unsettled=(Narrowing("sodium", results, 0.8),), within=False)
-    assert "Not for sodium:" in text
+    assert "Not settled for sodium:" in text
     assert says in text
     assert "sidestep study ask bp --confirm sodium" in text
 

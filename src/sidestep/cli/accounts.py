@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 TERMINAL = "terminal"  # who changed an account here
 
-users = typer.Typer(help="People who may log in.", no_args_is_help=True, rich_markup_mode=None)
-tokens = typer.Typer(help="Tokens for programs.", no_args_is_help=True, rich_markup_mode=None)
+users = typer.Typer(
+    help="Manage the people who may log in.", no_args_is_help=True, rich_markup_mode=None
+)
+tokens = typer.Typer(
+    help="Manage access tokens for programs.", no_args_is_help=True, rich_markup_mode=None
+)
 
 Person = Annotated[str, typer.Argument(help="Name of the person.")]
 Roles = Annotated[
-    list[str] | None, typer.Option("--role", help="read, ask, tell, correct or admin.")
+    list[str] | None,
+    typer.Option("--role", help="read, ask, tell, correct or admin; may be repeated."),
 ]
 Studies = Annotated[
     list[str] | None, typer.Option("--study", help="Only in this study; may be repeated.")
@@ -30,12 +35,12 @@ Studies = Annotated[
 @users.command("add")
 def add_user(
     name: Person,
-    admin: Annotated[bool, typer.Option("--admin", help="May do everything.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="Every role in every study.")] = False,
     role: Roles = None,
     study: Studies = None,
     storage: Storage = DEFAULT,
 ) -> None:
-    """Let a person in, with a password. It is asked for, or read from a pipe.
+    """Add a person. The password is prompted for, or read from a pipe.
 
     Example: sidestep user add ada --admin
              sidestep user add lab --role tell --study bp-pilot-07
@@ -55,7 +60,7 @@ def add_user(
 
 @users.command("list")
 def list_users(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """Everybody who may log in, and what they may do.
+    """List the people who may log in, and their roles.
 
     Example: sidestep user list
     """
@@ -73,7 +78,7 @@ def list_users(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
 @users.command("remove")
 def remove_user(name: Person, storage: Storage = DEFAULT) -> None:
-    """Let a person in no more; what they wrote stays on record.
+    """Remove a person; their entries stay in the record.
 
     Example: sidestep user remove ada
     """
@@ -83,7 +88,7 @@ def remove_user(name: Person, storage: Storage = DEFAULT) -> None:
 
 @users.command("password")
 def change_password(name: Person, storage: Storage = DEFAULT) -> None:
-    """Set another password. Whoever is logged in with the old one no longer is.
+    """Set a new password. Sessions with the old one end.
 
     Example: sidestep user password ada
     """
@@ -93,7 +98,7 @@ def change_password(name: Person, storage: Storage = DEFAULT) -> None:
 
 @users.command("grant")
 def grant(name: Person, role: Roles, study: Studies = None, storage: Storage = DEFAULT) -> None:
-    """Give a person roles in a study. Without --study: in all of them.
+    """Give a person roles in a study, or in all without --study.
 
     Example: sidestep user grant lab --role tell --study bp-pilot-07
     """
@@ -102,7 +107,7 @@ def grant(name: Person, role: Roles, study: Studies = None, storage: Storage = D
 
 @users.command("revoke")
 def revoke(name: Person, role: Roles, study: Studies = None, storage: Storage = DEFAULT) -> None:
-    """Take roles back.
+    """Take roles from a person.
 
     Example: sidestep user revoke lab --role tell --study bp-pilot-07
     """
@@ -111,14 +116,18 @@ def revoke(name: Person, role: Roles, study: Studies = None, storage: Storage = 
 
 @tokens.command("create")
 def create_token(
-    name: Annotated[str, typer.Argument(help="What it is for; it signs what it writes.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the token; entries made with it carry this name.")
+    ],
     role: Roles = None,
     study: Studies = None,
-    days: Annotated[float | None, typer.Option(help="Until it runs out.", min=0)] = None,
+    days: Annotated[
+        float | None, typer.Option(help="Days until it expires; never by default.", min=0)
+    ] = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token for a program; it is shown once.
+    """Create a token for a program; it is shown once.
 
     Example: sidestep token create lims --role tell --study bp-pilot-07 --days 90
     """
@@ -137,7 +146,7 @@ def create_token(
 
 @tokens.command("list")
 def list_tokens(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """Every token, what it may do and until when; never the token itself.
+    """List tokens with their roles and expiry, but not the secret.
 
     Example: sidestep token list
     """
@@ -158,10 +167,10 @@ def list_tokens(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
 @tokens.command("revoke")
 def revoke_token(
-    token: Annotated[str, typer.Argument(help="The token's id, as `token list` says.")],
+    token: Annotated[str, typer.Argument(help="Id of the token, from `token list`.")],
     storage: Storage = DEFAULT,
 ) -> None:
-    """No more use of a token.
+    """Revoke a token.
 
     Example: sidestep token revoke 3f9a1c22b870
     """

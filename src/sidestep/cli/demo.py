@@ -2,6 +2,7 @@
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,19 @@ def conclude(study: Study, storage: str | Path, *, as_json: bool) -> None:
     if best.action:
         effects = ", ".join(truth["effects"])
         inside = "within" if truth["within"] else "not within"
-        print(f"\nWhat only the simulation knows: {effects}; truly {inside} limits.")
-    setting = set_text(study.plan.factors, study.plan.candidates.setting(number))
-    print(f"Truly best within limits: no. {number}, {setting}.")
+        _say(f"\nWhat only the simulation knows: {effects}; truly {inside} limits.")
+    setting = study.plan.candidates.setting(number)
+    effect = _truth(study, setting)["effects"][0]
+    named = set_text(study.plan.factors, setting)
+    _say(f"Truly best within limits: no. {number}, {named}; {effect}.")
     print(
         f"The study is {NAME!r} in {storage}: sidestep study show {NAME} -s {storage}",
         file=sys.stderr,
     )
+
+
+def _say(text: str) -> None:
+    print(textwrap.fill(text, 80, replace_whitespace=False, break_long_words=False))
 
 
 def _truth(study: Study, setting: dict[str, Any]) -> dict[str, Any]:

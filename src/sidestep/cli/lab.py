@@ -20,7 +20,7 @@ from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.names import check_names
 from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_extra
-from sidestep.experiments.spec import Job, Spec, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
 from sidestep.experiments.sweep import Failed, OnProgress, Progress, check_jobs, compile_loop, sweep
 from sidestep.experiments.variants import has_patients, patients_of, shortened, with_table
 
@@ -36,7 +36,7 @@ def reproduce(
     *,
     data: Path | None,
     settings: Mapping[str, Any],
-    jobs: int,
+    runner: Runner,
     out: Path,
     overwrite: bool,
 ) -> list[Failed]:
@@ -54,10 +54,11 @@ def reproduce(
     for spec in specs:
         check_owner(out, spec, resume=True, overwrite=overwrite)
     patients = [patients_of(spec) for spec in specs]
+    _compile(specs, runner)
     failed = []
     for spec, lines in zip(specs, patients, strict=True):
         _say_patients(out, spec, lines)
-        failed += _sweep(spec, out, _runner(jobs, ""), resume=True, overwrite=overwrite)
+        failed += _sweep(spec, out, runner, resume=True, overwrite=overwrite)
     return failed
 
 
@@ -69,20 +70,21 @@ def _say_patients(out: Path, spec: Spec, lines: list[str]) -> None:
 
 
 def run_spec(
-    path: Path, *, out: Path, jobs: int, scheduler: str, resume: bool, overwrite: bool
+    path: Path, *, out: Path, runner: Runner, resume: bool, overwrite: bool
 ) -> list[Failed]:
     """Run an experiment from a file; returns the runs that failed."""
     check_lab("run", *LAB)
     spec = read_spec(path)
     check_names(spec, str(path))
     check_owner(out, spec, resume=resume, overwrite=overwrite)
-    return _sweep(spec, out, _runner(jobs, scheduler), resume=resume, overwrite=overwrite)
+    _compile([spec], runner)
+    return _sweep(spec, out, runner, resume=resume, overwrite=overwrite)
 
 
-def finish(folder: Path, *, jobs: int, as_json: bool, failed: Sequence[Failed] = ()) -> None:
+def finish(folder: Path, *, runner: Runner, as_json: bool, failed: Sequence[Failed] = ()) -> None:
     """Build the report and print what came out; raise at the end where runs failed."""
     if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
-        _report(folder, _runner(jobs, ""), as_json=as_json)
+        _report(folder, runner, as_json=as_json)
     if failed:
         for run in failed[:SHOWN]:
             _say(run.reason)
@@ -106,29 +108,30 @@ def _report(folder: Path, runner: Runner, *, as_json: bool) -> None:
         print("\n".join(lines))
 
 
-def _runner(jobs: int, scheduler: str) -> Runner:
+def runner_of(jobs: int, scheduler: str = "") -> Runner:
+    """The workers of a Dask scheduler where one is named, else processes of this machine."""
     if scheduler:
         return Dask(scheduler)
     return Processes(jobs) if jobs > 1 else Serial()
 
 
+def _compile(specs: list[Spec], runner: Runner) -> None:
+    """Check every job, then compile the loops that the sweeps will need, or find them in the cache."""
+    loops = list({kind: job for spec in specs for kind, job in check_jobs(spec).items()}.values())
+    if not loops or isinstance(runner, Dask):
+        return
+    start = time.perf_counter()
+    with _progress_bar("compiling") as on_progress:
+        for done, policy in enumerate(runner.run(compile_loop, loops), 1):
+            on_progress(Progress(done, len(loops), 0, time.perf_counter() - start, policy))
+
+
 def _sweep(spec: Spec, out: Path, runner: Runner, *, resume: bool, overwrite: bool) -> list[Failed]:
-    loops = check_jobs(spec)
-    if loops and not isinstance(runner, Dask):
-        _compile(spec.name, loops, runner)
     with _progress_bar(spec.name) as on_progress:
         swept = sweep(
             spec, out, runner, resume=resume, overwrite=overwrite, on_progress=on_progress
         )
     return swept.failed
-
-
-def _compile(name: str, loops: list[Job], runner: Runner) -> None:
-    """Compile the loops that the sweep will need, or find them in the cache."""
-    start = time.perf_counter()
-    with _progress_bar(f"{name}: compiling") as on_progress:
-        for done, policy in enumerate(runner.run(compile_loop, loops), 1):
-            on_progress(Progress(done, len(loops), 0, time.perf_counter() - start, policy))
 
 
 @contextmanager

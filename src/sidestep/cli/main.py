@@ -34,10 +34,10 @@ app.command()(serve)
 app.add_typer(users, name="user")
 app.add_typer(tokens, name="token")
 
-Jobs = Annotated[int, typer.Option(help="Processes to use; 0 is one for every core.", min=0)]
-Out = Annotated[Path, typer.Option(help="Folder for results.")]
+Jobs = Annotated[int, typer.Option(help="Number of processes; 0 means one per core.", min=0)]
+Out = Annotated[Path, typer.Option(help="Folder for the results.")]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace runs of another spec or setting in --out.")
+    bool, typer.Option("--overwrite", help="Replace results in --out that have other settings.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
@@ -70,25 +70,26 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="synthetic, warfarin, failure, lower-bound, ball; diabetes, guardrails, panel; all: "
+            help="synthetic, warfarin, failure, lower-bound, ball, diabetes, guardrails or panel; all is "
             "the first five."
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The IWPC table, for warfarin, guardrails and panel.")
+        Path | None,
+        typer.Option(help="The IWPC table, which warfarin needs; guardrails and panel use it too."),
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs of every policy.", min=1)] = None,
-    horizon: Annotated[int | None, typer.Option(help="Rounds of every run.", min=1)] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per policy.", min=1)] = None,
+    horizon: Annotated[int | None, typer.Option(help="Rounds per run.", min=1)] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the first run.", min=0)] = None,
     jobs: Jobs = 0,
     out: Out = Path("out"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Three runs of 200 rounds: a look.")
+        bool, typer.Option("--quick", help="Only 3 runs of 200 rounds, for a first look.")
     ] = False,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Reproduce the paper's experiments and leave a report.
+    """Reproduce the paper's experiments and write a report.
 
     Example: sidestep reproduce all --jobs 2 --out out
     """
@@ -98,26 +99,31 @@ def reproduce(
     if quick:
         settings = {"runs": runs or 3, "horizon": horizon or 200, "seed": seed}
     wanted = [name for name in names or ["all"] for name in (PAPER if name == "all" else [name])]
+    runner = lab.runner_of(jobs or _cores())
     failed = lab.reproduce(
-        wanted, data=data, settings=settings, jobs=jobs or _cores(), out=out, overwrite=overwrite
+        wanted, data=data, settings=settings, runner=runner, out=out, overwrite=overwrite
     )
-    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
+    lab.finish(out, runner=runner, as_json=as_json, failed=failed)
 
 
 @app.command()
 def run(
-    spec: Annotated[Path | None, typer.Argument(help="An experiment as a TOML file.")] = None,
+    spec: Annotated[Path | None, typer.Argument(help="The experiment, a TOML file.")] = None,
     example: Annotated[
-        bool, typer.Option("--example", help="Print a file with every key, to begin from.")
+        bool, typer.Option("--example", help="Print a commented example with every key.")
     ] = False,
     jobs: Jobs = 0,
-    scheduler: Annotated[str, typer.Option(help="A Dask scheduler, tcp://HOST:PORT.")] = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Keep finished runs.")] = False,
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a Dask scheduler: tcp://HOST:PORT.")
+    ] = "",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue: play only the runs that are missing.")
+    ] = False,
     overwrite: Overwrite = False,
     out: Out = Path("out"),
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment of your own.
+    """Run an experiment that a TOML file describes.
 
     Example: sidestep run --example > mine.toml
              sidestep run mine.toml --jobs 2 --resume
@@ -130,30 +136,25 @@ def run(
     if spec is None:
         raise InputError("run needs a SPEC, got none (--example prints one)")
     sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
-    failed = lab.run_spec(
-        spec,
-        out=out,
-        jobs=jobs or _cores(),
-        scheduler=scheduler,
-        resume=resume,
-        overwrite=overwrite,
-    )
-    lab.finish(out, jobs=jobs or _cores(), as_json=as_json, failed=failed)
+    here = lab.runner_of(jobs or _cores())
+    runner = lab.runner_of(jobs, scheduler) if scheduler else here
+    failed = lab.run_spec(spec, out=out, runner=runner, resume=resume, overwrite=overwrite)
+    lab.finish(out, runner=here, as_json=as_json, failed=failed)
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder of results.")],
+    folder: Annotated[Path, typer.Argument(help="A folder that `run` or `reproduce` wrote.")],
     jobs: Jobs = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Build figures, tables and report.html anew from the traces.
+    """Rebuild figures, tables and report.html from recorded runs.
 
     Example: sidestep report out
     """
     from sidestep.cli import lab
 
-    lab.finish(folder, jobs=jobs or _cores(), as_json=as_json)
+    lab.finish(folder, runner=lab.runner_of(jobs or _cores()), as_json=as_json)
 
 
 @app.command()
@@ -188,15 +189,17 @@ def environments(as_json: AsJson = False) -> None:
 
 @app.command()
 def demo(
-    storage: Annotated[str, typer.Argument(help="Where the study is kept.")] = "demo.db",
+    storage: Annotated[str, typer.Argument(help="Database file of the demo.")] = "demo.db",
     rounds: Annotated[
         int | None,
-        typer.Option(help="Play so many visits by yourself and show what came out.", min=1),
+        typer.Option(
+            help="Simulate this many visits without asking you, then show the result.", min=1
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the study.", min=0)] = 7,
     as_json: AsJson = False,
 ) -> None:
-    """Play with a simulated clinic. Three drugs, four markers, a laboratory that answers.
+    """Try a simulated clinic. It has three drugs, five outcomes and a laboratory that answers.
 
     Example: sidestep demo
              sidestep demo --rounds 30

@@ -28,7 +28,7 @@ app = typer.Typer()
 
 @app.command("list")
 def list_studies(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """The studies of a storage, and whose turn it is.
+    """List the studies in a storage and what each is waiting for.
 
     Example: sidestep study list
     """
@@ -44,12 +44,12 @@ def list_studies(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 @app.command()
 def history(
     name: Name,
-    after: Annotated[int, typer.Option(help="Only entries with a larger number.", min=0)] = 0,
-    limit: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
+    after: Annotated[int, typer.Option(help="Only entries after this number.", min=0)] = 0,
+    limit: Annotated[int | None, typer.Option(help="At most this many entries.", min=1)] = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """The record, oldest first: who, when, what, why.
+    """Show the record, oldest first: who did what, when and why.
 
     Example: sidestep study history bp-pilot-07 --after 50
     """
@@ -66,13 +66,13 @@ def history(
 @app.command()
 def explain(
     name: Name,
-    top: Annotated[int, typer.Option(help="How many to show.", min=1)] = 8,
-    as_csv: Annotated[bool, typer.Option("--csv", help="All of them, as CSV.")] = False,
+    top: Annotated[int, typer.Option(help="Number of candidates to show.", min=1)] = 8,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print all candidates as CSV.")] = False,
     context: Context = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Every candidate: effects, verdicts, how likely it is the best.
+    """Show every candidate: effects, limits, chance of being best.
 
     Example: sidestep study explain bp-pilot-07 --csv > candidates.csv
     """
@@ -90,18 +90,18 @@ def import_file(
     parts: Annotated[list[str], typer.Argument(metavar="[NAME] FILE")],
     storage: Storage = DEFAULT,
     again: Annotated[
-        bool, typer.Option("--again", help="Also where the same results were imported before.")
+        bool, typer.Option("--again", help="Import the same table a second time.")
     ] = False,
     yes: Yes = False,
     actor: Actor = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring in results from before, or a study that was exported.
+    """Import past results from a table, or an exported study.
 
-    Results come from .csv, .parquet and .xlsx, an exported study from .jsonl.
-
-    Results outside the range of their outcome are asked twice before anything is saved.
+    A table (.csv, .parquet, .xlsx) has a column per factor and per outcome; an empty cell was not
+    measured. An exported study is a .jsonl file. You are asked to confirm results outside the range
+    of their outcome.
 
     Example: sidestep study import bp-pilot-07 earlier.csv
              sidestep study import bp-pilot-07.jsonl
@@ -134,10 +134,12 @@ def import_file(
 @app.command()
 def export(
     name: Name,
-    out: Annotated[Path | None, typer.Option(help="A file; else to the terminal.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; the terminal by default.")
+    ] = None,
     storage: Storage = DEFAULT,
 ) -> None:
-    """The whole record as lines of JSON, its chain included. `import` brings it back bit for bit.
+    """Export the record as lines of JSON. `import` restores it bit for bit.
 
     Example: sidestep study export bp-pilot-07 --out bp-pilot-07.jsonl
     """
@@ -153,13 +155,15 @@ def export(
 def verify(
     name: Name,
     asks: Annotated[
-        bool, typer.Option("--asks", help="Also decide every question again and compare.")
+        bool, typer.Option("--asks", help="Also compute every question again and compare.")
     ] = False,
-    known: Annotated[str | None, typer.Option(help="A tip that was noted earlier.")] = None,
+    known: Annotated[
+        str | None, typer.Option(help="A tip (hash of the last entry) that you noted earlier.")
+    ] = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Whether nothing in the record was edited, removed or swapped.
+    """Check that no entry of the record was edited, removed or moved.
 
     Example: sidestep study verify bp-pilot-07 --asks
     """
@@ -175,7 +179,7 @@ def backup(
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Copy every study of a storage into one file, verified. Others may go on writing.
+    """Copy every study into one verified file. Others may go on writing.
 
     Example: sidestep study backup monday.db
     """
@@ -187,14 +191,14 @@ def backup(
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="A backup.")],
+    file: Annotated[Path, typer.Argument(help="The backup file.")],
     check: Annotated[
-        bool, typer.Option("--check", help="A drill: only see whether it could be restored.")
+        bool, typer.Option("--check", help="Only check that the backup could be restored.")
     ] = False,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a backup back into an empty storage.
+    """Restore a backup into an empty storage.
 
     Example: sidestep study restore monday.db --storage new.db
     """
@@ -209,7 +213,7 @@ def restore(
 
 @app.command()
 def doctor(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """Whether a storage is in order: durability, room, rights, chains.
+    """Check a storage: durability, space, permissions, hash chains.
 
     Example: sidestep study doctor
     """
@@ -229,17 +233,17 @@ def doctor(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 @app.command()
 def close(
     name: Name,
-    accept: Annotated[bool, typer.Option("--accept", help="With today's recommendation.")] = False,
+    accept: Annotated[bool, typer.Option("--accept", help="Adopt today's recommendation.")] = False,
     overrule: Annotated[
-        list[str] | None, typer.Option(help="With this instead: dose=30; every factor once.")
+        list[str] | None, typer.Option(help="Adopt this instead: dose=30; name every factor once.")
     ] = None,
     context: Context = None,
-    reason: Annotated[str | None, typer.Option(help="Why; it stays on record.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; it is recorded.")] = None,
     storage: Storage = DEFAULT,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """End the asking. Results may still be told, and the record stays.
+    """Close a study to new questions. Open ones can still be answered.
 
     Example: sidestep study close bp-pilot-07 --accept --reason "settled"
     """

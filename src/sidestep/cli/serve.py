@@ -20,18 +20,20 @@ DEMO_ROUNDS = 26
 
 def serve(
     storage: Annotated[
-        str | None, typer.Argument(help="A file, sqlite:///... or postgresql://...")
+        str | None, typer.Argument(help="Database: a file, sqlite:///... or postgresql://...")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port; 0: any that is free.")] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="With a simulated study, `demo`.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings, a TOML file.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Include a simulated study called `demo`.")
+    ] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings file (TOML).")] = None,
     settings: Annotated[
-        bool, typer.Option("--settings", help="Show every setting and where it comes from.")
+        bool, typer.Option("--settings", help="Print every setting and where its value comes from.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Serve studies over HTTP and on pages. On this machine alone, unless told otherwise.
+    """Serve studies as web pages and over HTTP. Only this machine can reach them by default.
 
     Example: sidestep serve pilot.db
              sidestep serve --demo
@@ -81,7 +83,9 @@ def _show_settings(loaded: "Loaded", *, as_json: bool) -> None:
     for row in rows:
         value = row.value or "(none)"
         print(f"{row.name} = {value}   ({row.source})\n    {row.about}")
-    print("\nBy flag, by environment (SIDESTEP_PORT=...), or in a TOML file (--config).")
+    print(
+        "\nSet by option, by environment variable (SIDESTEP_PORT=...) or in a TOML file (--config)."
+    )
 
 
 def need_extra() -> None:

@@ -33,7 +33,7 @@ from sidestep.cli.terminal import (
 from sidestep.errors import InputError
 
 app = typer.Typer(
-    help="Ask what to try next, tell the result, see what is best. On a record that stays.",
+    help="Run a study: ask what to try, tell results, see the best.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -43,12 +43,15 @@ app.add_typer(record_app)
 @app.command()
 def create(
     name: Annotated[str | None, typer.Argument(help="Name of the study.")] = None,
-    setup: Annotated[Path | None, typer.Option("--from", help="The set-up, a TOML file.")] = None,
+    setup: Annotated[
+        Path | None, typer.Option("--from", help="The set-up of the study, a TOML file.")
+    ] = None,
     candidates: Annotated[
-        Path | None, typer.Option(help="A table of candidates: .csv, .parquet or .xlsx.")
+        Path | None,
+        typer.Option(help="Table of candidates, a column per factor: .csv, .parquet or .xlsx."),
     ] = None,
     example: Annotated[
-        bool, typer.Option("--example", help="Print a set-up to begin from.")
+        bool, typer.Option("--example", help="Print a commented example of a set-up.")
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of the study.", min=0)] = None,
     storage: Storage = DEFAULT,
@@ -56,7 +59,7 @@ def create(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set up a study.
+    """Create a study from a file.
 
     Example: sidestep study create --example > study.toml
              sidestep study create bp-pilot-07 --from study.toml
@@ -82,30 +85,38 @@ def create(
 def ask(
     name: Name,
     new: Annotated[
-        bool, typer.Option("--new", help="Another question beside the open one.")
+        bool, typer.Option("--new", help="Ask a further question while one is open.")
     ] = False,
     confirm: Annotated[
         str | None,
         typer.Option(
-            help="Do what is recommended; measure this outcome, or any: the least settled."
+            help="Repeat the recommended action and measure this outcome; `any` picks the "
+            "least certain one."
         ),
     ] = None,
-    panel: Annotated[int, typer.Option(help="Outcomes to measure at once.", min=1)] = 1,
+    panel: Annotated[
+        int, typer.Option(help="Number of outcomes to measure in this round.", min=1)
+    ] = 1,
     measure_only: Annotated[
-        list[str] | None, typer.Option(help="An outcome that can be measured now; may be repeated.")
+        list[str] | None, typer.Option(help="Measure only this outcome; may be repeated.")
     ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(help="A range or word that is allowed: dose=0:20, salt=none."),
+        typer.Option(
+            help="Allow only these values of a factor: dose=0:20, salt=none; may be repeated."
+        ),
     ] = None,
     candidate: Annotated[
-        list[int] | None, typer.Option(help="A candidate that is allowed; may be repeated.")
+        list[int] | None,
+        typer.Option(help="Allow only the candidate with this number; may be repeated."),
     ] = None,
     largest_step: Annotated[
-        list[str] | None, typer.Option(help="Most that a factor may change: dose=10.")
+        list[str] | None,
+        typer.Option(help="Largest change of a factor since the last round: dose=10."),
     ] = None,
     price_cap: Annotated[
-        float | None, typer.Option(help="At most so much less of the goal than today's best.")
+        float | None,
+        typer.Option(help="Largest acceptable loss of the target against today's best."),
     ] = None,
     context: Context = None,
     storage: Storage = DEFAULT,
@@ -113,7 +124,10 @@ def ask(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """What to do next, and what to measure. Asked again it is the same question until it is answered.
+    """Ask what to try next and which outcome to measure.
+
+    The same question is repeated until it is answered. Early questions may be far from the baseline:
+    --largest-step and --allow keep them near.
 
     Example: sidestep study ask bp-pilot-07
              sidestep study ask bp-pilot-07 --confirm creatinine
@@ -142,18 +156,17 @@ def tell(
     ticket: Annotated[
         str,
         typer.Argument(
-            help="Number of the question, as its card and `study show` have it; - for a result that "
-            "nobody asked for."
+            help="Number of the question, as on its card; - for a result without a question."
         ),
     ],
     value: Annotated[
-        list[str], typer.Argument(help="The result; of a panel sodium=138 potassium=4.1.")
+        list[str], typer.Argument(help="The result; for a panel: sodium=138 potassium=4.1.")
     ],
     measured: Measured = None,
     given: Given = None,
     context: Context = None,
     reason: Annotated[
-        str | None, typer.Option(help="Why it is right, where it is far off; it stays on record.")
+        str | None, typer.Option(help="Why a surprising result is right; it is recorded.")
     ] = None,
     yes: Yes = False,
     storage: Storage = DEFAULT,
@@ -161,7 +174,7 @@ def tell(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Record a result. What is far from what was expected is asked twice before anything is saved.
+    """Record a result. You are asked to confirm a result that is far from what was expected.
 
     Example: sidestep study tell bp-pilot-07 55 138.0
              sidestep study tell bp-pilot-07 55 138.0 --given lisinopril=35
@@ -188,7 +201,7 @@ def tell(
 def correct(
     name: Name,
     number: Number,
-    value: Annotated[str, typer.Argument(help="What the result should be.")],
+    value: Annotated[str, typer.Argument(help="The correct value.")],
     reason: Reason,
     measured: Measured = None,
     given: Given = None,
@@ -199,9 +212,10 @@ def correct(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a result, with a reason. Both values stay on record, and everything is learned again.
+    """Correct a result and record why. Both values stay in the record.
 
-    What is far from what was expected is asked twice before anything is saved.
+    You are asked to confirm a value that is far from what was expected.
+
     Example: sidestep study correct bp-pilot-07 55 136.0 --reason "misread"
     """
     from sidestep.studies.values import read_number
@@ -234,7 +248,7 @@ def withdraw(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Close a question without an answer, or take back its answer.
+    """Withdraw a question, or the answer to a question.
 
     Example: sidestep study withdraw bp-pilot-07 55 --reason "missed visit"
     """
@@ -244,7 +258,7 @@ def withdraw(
 
 @app.command()
 def show(name: Name, storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
-    """The study, its open questions, and what was measured.
+    """Show the study, its open questions and what was measured.
 
     Example: sidestep study show bp-pilot-07
     """
@@ -255,13 +269,16 @@ def show(name: Name, storage: Storage = DEFAULT, as_json: AsJson = False) -> Non
 def best(
     name: Name,
     rounds: Annotated[
-        bool, typer.Option("--rounds", help="Also how many rounds are left, which takes a while.")
+        bool,
+        typer.Option(
+            "--rounds", help="Also estimate how many rounds are left; this takes a while."
+        ),
     ] = False,
     context: Context = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """What the study would stand by today, and whether that is enough.
+    """Show what the study recommends today, and how certain that is.
 
     Example: sidestep study best bp-pilot-07
     """

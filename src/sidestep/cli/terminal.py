@@ -29,27 +29,33 @@ Storage = Annotated[
         "--storage",
         "-s",
         envvar="SIDESTEP_STORAGE",
-        help="A file, sqlite:///... or postgresql://...",
+        help="Database: a file, sqlite:///... or postgresql://...",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-Actor = Annotated[str | None, typer.Option(help="Who does this; else the user of the machine.")]
-Key = Annotated[
-    str | None, typer.Option(help="The same key again is the same request, not a second one.")
+Actor = Annotated[
+    str | None,
+    typer.Option(help="Who is recorded as the author; by default your login name."),
 ]
-Reason = Annotated[str, typer.Option(help="Why; it stays on record.")]
+Key = Annotated[
+    str | None,
+    typer.Option(help="A repeated request with the same key is carried out once."),
+]
+Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 Given = Annotated[
     list[str] | None,
-    typer.Option(help="What was really done, where it was not what was asked: dose=35."),
+    typer.Option(help="What was really done, if not what was asked: dose=35; may be repeated."),
 ]
 Measured = Annotated[
-    str | None, typer.Option(help="The outcome that was measured, where it is not the one asked.")
+    str | None, typer.Option(help="The outcome that was measured, if not the one asked for.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Record it even where it is far off.")]
-Context = Annotated[list[str] | None, typer.Option(help="Of that round: age=63.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Record surprising values without confirmation.")]
+Context = Annotated[
+    list[str] | None, typer.Option(help="A context value of this round: age=63; may be repeated.")
+]
 Row = Annotated[
     int | None,
-    typer.Option(help="Of an import: which result, from 0 in the order of history --json.", min=0),
+    typer.Option(help="Which result of an import, counted from 0 as in `history --json`.", min=0),
 ]
 
 

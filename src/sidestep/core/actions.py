@@ -41,10 +41,10 @@ def basis_vector(dim: int, arm: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arms:
-    """Finitely many actions, one a row. The rows are copied and cannot be written to.
+    """A finite list of actions, one per row. The rows are copied and read-only.
 
     vectors   the actions; (K, d)
-    rows      what a caller calls these arms, as decisions name them; None: 0..K-1
+    rows      numbers of the arms in decisions; None: 0..K-1
 
     >>> import sidestep as ss
     >>> arms = ss.Arms([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])

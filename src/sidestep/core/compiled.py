@@ -34,6 +34,7 @@ _OF_A_LIBRARY = (  # what a part does in its own way, or asks of numba's own lib
     "_finalize_dynamic_globals",
 )
 _TAUGHT: dict[Any, Any] = {}  # what numba was told, and must not be let go
+_FLAGS: list[Any] = []  # every set of flags that a part was compiled with, once
 
 
 def is_installed() -> bool:
@@ -75,7 +76,9 @@ def compile_alone(function: Function, options: Options) -> Function:
     before = settings.CACHE_DIR
     settings.CACHE_DIR = cache_folder()  # read once, while the function is decorated
     try:
-        entry = {"cache": True, "nogil": options.nogil, "no_cfunc_wrapper": True}
+        entry: dict[str, Any] = {"cache": True, "nogil": options.nogil, "no_cfunc_wrapper": True}
+        if knows_parts():
+            entry["pipeline_class"] = _entry_compiler()
         return numba.njit(**entry, **_settings(options))(function)
     finally:
         settings.CACHE_DIR = before
@@ -185,8 +188,48 @@ def knows_refcounts() -> bool:
 def knows_parts() -> bool:
     """Whether this numba builds its libraries as `_part_compiler` expects; if not, it takes longer."""
     from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
+    from numba.core.compiler import Flags  # noqa: PLC0415
 
-    return all(hasattr(JITCodeLibrary, name) for name in _OF_A_LIBRARY)
+    return hasattr(Flags(), "_values") and all(hasattr(JITCodeLibrary, n) for n in _OF_A_LIBRARY)
+
+
+@cache
+def _entry_compiler() -> Any:
+    """Numba's compiler, with less to translate to machine code.
+
+    The wrapper that takes the arguments of Python apart, a seventh of the code of a run, is not
+    optimised. Nobody but the entry calls its parts, so what they are handed and do not read is left
+    out: an array in a tuple is seven numbers or more, of which a kernel reads two or three.
+    """
+    from llvmlite.binding import Linkage, create_new_module_pass_manager  # noqa: PLC0415
+    from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
+    from numba.core.compiler import Compiler  # noqa: PLC0415
+
+    class Entry(JITCodeLibrary):  # type: ignore[misc]
+        def add_ir_module(self, module: Any) -> None:
+            for function in module.functions:
+                if function.blocks and function.name.startswith("_ZN7cpython"):
+                    function.attributes.add("optnone")
+                    function.attributes.add("noinline")
+            super().add_ir_module(module)
+
+        def _optimize_final_module(self) -> None:
+            super()._optimize_final_module()
+            for function in self._final_module.functions:
+                if function.linkage == Linkage.linkonce_odr and not function.is_declaration:
+                    function.linkage = Linkage.internal
+            passes = create_new_module_pass_manager()
+            passes.add_dead_arg_elimination_pass()
+            passes.run(self._final_module, self._codegen._pass_builder())
+
+    class EntryCompiler(Compiler):  # type: ignore[misc]
+        def define_pipelines(self) -> Any:
+            state = self.state
+            state.library = Entry(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()  # as numba does with a library of its own
+            return super().define_pipelines()
+
+    return EntryCompiler
 
 
 @cache
@@ -220,9 +263,46 @@ def _part_compiler(small: bool) -> Any:
             pass
 
     class PartCompiler(Compiler):  # type: ignore[misc]
+        def _compile_core(self) -> Any:
+            self.state.flags = _shared(self.state.flags)
+            return super()._compile_core()
+
         def define_pipelines(self) -> Any:
             state = self.state
             state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
             return super().define_pipelines()
 
     return PartCompiler
+
+
+def _shared(flags: Any) -> Any:
+    """The one copy of these flags that every part has.
+
+    numba looks an overload up by the types of a call and the flags of its caller, thousands of times,
+    and compares two copies of the flags option by option: a tenth of its time.
+    """
+    for known in _FLAGS:
+        if known._values == flags._values:
+            return known
+    _FLAGS.append(_flags_class()(flags))
+    return _FLAGS[-1]
+
+
+@cache
+def _flags_class() -> Any:
+    """Flags of which there is one copy: equal where they are the same."""
+    from numba.core.compiler import Flags  # noqa: PLC0415
+
+    class SharedFlags(Flags):  # type: ignore[misc]
+        _hash = hash(Flags())  # of the names of all options: the same for all flags
+
+        def copy(self) -> Any:
+            return self
+
+        def __eq__(self, other: object) -> bool:
+            return self is other if isinstance(other, SharedFlags) else super().__eq__(other)
+
+        def __hash__(self) -> int:
+            return self._hash
+
+    return SharedFlags

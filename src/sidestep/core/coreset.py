@@ -24,7 +24,7 @@ import numpy as np
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Ellipsoids
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import dot, total
+from sidestep.core.geometry import copy_into, dot, total
 from sidestep.core.kernels import kernel
 from sidestep.core.subset import Subset, best_subset, search_subset
 
@@ -83,6 +83,13 @@ def best_rows(vectors: FloatArray, size: int) -> IntArray:
         for row in range(size):
             rows[row + 1] = best[row] + 1
     return rows
+
+
+@kernel
+def write_best_rows(vectors: FloatArray, size: int, out: IntArray) -> int:
+    """The same into the first entries of `out`; how many."""
+    copy_into(best_rows(vectors, size), out)
+    return size + 1
 
 
 def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, sweeps: int) -> int:

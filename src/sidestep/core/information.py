@@ -75,7 +75,7 @@ def standing(values: FloatArray) -> Standing:
     return Standing(regret, winners, leader, rival)
 
 
-@kernel
+@kernel(small=True)
 def contests(stand: Standing, most: int) -> IntArray:
     """Two arms and a draw of every contest: leader and rival, then draws that disagree; (C, 3)."""
     found = np.empty((most + 1, 3), np.int64)
@@ -89,7 +89,7 @@ def contests(stand: Standing, most: int) -> IntArray:
     return found[:count]
 
 
-@kernel
+@kernel(small=True)
 def information(posterior: Posterior, slopes: FloatArray, menu: Menu) -> FloatArray:
     """What every measurement would tell of all contests; slopes (C, L+1, d); (L+1, K)."""
     square, out = _squares(posterior, menu), np.zeros((posterior.noise.size, menu.squared.size))
@@ -157,10 +157,10 @@ def best_mixture(regret: FloatArray, information: FloatArray) -> Mixture:
     dI = I_i - I_j, least at q = (r_j dI - 2 I_j dr) / (dr dI) or at an end. Mixtures with the arm of
     least regret, and with the single arm of least ratio, are looked at.
     """
-    alone = np.empty(regret.size)
+    alone, gain = np.empty(regret.size), np.empty(regret.size)
     for k in range(regret.size):
-        alone[k] = -_ratio(regret[k], information[k])
-    single, safe = lowest_argmax(alone), lowest_argmax(-regret)
+        alone[k], gain[k] = -_ratio(regret[k], information[k]), -regret[k]
+    single, safe = lowest_argmax(alone), lowest_argmax(gain)
     first, second, share, least = single, single, 1.0, -alone[single]
     for j in (safe, single):
         for i in range(regret.size):

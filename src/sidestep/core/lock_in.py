@@ -84,9 +84,12 @@ def locked_in(
     slopes, rest = gradient_matrices(evidence.centre, rank)
     action = menu.columns[:, arm : arm + 1]
     apart = menu.columns - action
-    # the gradient is linear in the action, so that what a set allows is a quadratic form
-    metrics = slopes.transpose(0, 2, 1) @ evidence.inverse @ slopes
-    advantage = rest @ apart + radii @ np.sqrt(np.maximum(_squares(metrics, apart), 0.0))
+    advantage = rest @ apart
+    # the gradient is linear in the action, so that what a set allows is a quadratic form; one vector at
+    # a time, since memory for all of them is asked of the system anew at every look
+    for v, metric in enumerate(slopes.transpose(0, 2, 1) @ evidence.inverse @ slopes):
+        square = np.einsum("jk,jk->k", apart, metric @ apart)
+        advantage += radii[v] * np.sqrt(np.maximum(square, 0.0, out=square), out=square)
     contender = _lowest_argmax(advantage)
     if advantage[contender] <= 0.0:
         return False, arm, 0

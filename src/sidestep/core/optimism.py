@@ -32,6 +32,7 @@ class AlongArm(NamedTuple):
 
     metric: int  # which quadratic form of the arms it reads
     printed: bool  # with the printed sign and length
+    any_rank: bool | None = True  # None: the core set has one vector or two, as most do
 
 
 class AlongInverse(NamedTuple):
@@ -56,6 +57,14 @@ SURROGATES: dict[str, Surrogate] = {
 }
 
 
+def surrogate_for(name: str, rank: int | None) -> Surrogate:
+    """A surrogate by name, for core sets of this size; None: the size is not known beforehand."""
+    surrogate = SURROGATES[name]
+    if isinstance(surrogate, AlongArm) and not surrogate.printed and rank in (1, 2):
+        return surrogate._replace(any_rank=None)
+    return surrogate
+
+
 @by_type
 def optimistic_values(
     surrogate: Any, known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int
@@ -74,7 +83,7 @@ def _along_arm(
     rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
     if fill_rows(known, menu, forms, n):
         _products_of(known[1].centre, rows, forms.workspace.products)
-        _along_arms(surrogate.printed, menu.squared, forms, rows, values)
+        _along_arms(surrogate.any_rank, surrogate.printed, menu.squared, forms, rows, values)
 
 
 @kernel(refcounts=False)
@@ -133,7 +142,12 @@ def write_first_order(
 
 @kernel(refcounts=False)
 def _along_arms(
-    printed: bool, squared: FloatArray, forms: Forms, rows: IntArray, values: FloatArray
+    any_rank: bool | None,
+    printed: bool,
+    squared: FloatArray,
+    forms: Forms,
+    rows: IntArray,
+    values: FloatArray,
 ) -> None:
     """Values at the point of the sets that the appendix moves to: along the arm."""
     products, radii = forms.workspace.products, forms.workspace.radii
@@ -141,7 +155,7 @@ def _along_arms(
         off_one(products, radii, squared, forms.linear, forms.unit_width, rows, values)
     elif rows.size == 3 and not printed:
         off_two(products, radii, squared, forms.linear, forms.unit_width, rows, values)
-    else:
+    elif any_rank is not None:  # else numba leaves the rest out of the code
         along_action(
             printed, products, radii, squared, forms.linear, forms.unit_width, rows, values
         )

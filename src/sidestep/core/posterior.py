@@ -84,7 +84,7 @@ class Posterior(NamedTuple):
     noise: FloatArray  # R, (L+1,)
 
 
-@kernel
+@kernel(small=True)
 def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
     """The belief that the evidence leaves, M as told; where every R is told it is the evidence's own."""
     learned = False

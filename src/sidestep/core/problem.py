@@ -25,30 +25,30 @@ TARGET = 0  # index of theta_0; protected vectors are 1..L
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The protected linear bandit as its player sees it.
+    """The protected linear bandit, as its policy knows it.
 
-    Of the protected subspace one of three things may be known: its dimension s, the eigenvalue
+    One of three things may be known about the protected subspace: its dimension s, the eigenvalue
     lambda_min of its best spanning set, or a resolution, the smallest singular value that
     matters. The rank cannot be certified from data alone (Remark "Knowledge of s").
 
-    The aim is the paper's projected reward, unless a tolerance is told: then it is the effect on the
-    target less a penalty for every protected effect beyond its tolerance (core/aims.py), and nothing
-    need be known of the subspace.
+    The aim is the paper's projected reward. With a tolerance it is the effect on the target minus a
+    penalty for every protected effect beyond its tolerance (core/aims.py), and nothing need be known
+    about the subspace.
 
     dim            d, the length of an action
-    n_protected    L, how many outcomes are protected
-    subspace_dim   s, the dimension of what the protected vectors span, where it is known
+    n_protected    L, number of protected outcomes
+    subspace_dim   s, dimension of the span of the protected vectors, if known
     noise_scale    R, standard deviation of one measurement; one per outcome, target first; None: learned
-    norm_bound     M, the longest that a hidden vector can be
-    action_bound   A, the longest that an action can be
-    eigenvalue     lambda_min of the best spanning set, where that is known instead of s
+    norm_bound     M, largest norm of a hidden vector
+    action_bound   A, largest norm of an action
+    eigenvalue     lambda_min of the best spanning set, if known instead of s
     resolution     smallest singular value of the protected vectors that matters, instead of either
-    costs          of one measurement, relative: one for all or one per outcome
+    costs          relative cost of one measurement: one for all or one per outcome
     tolerance      of every protected effect: a number, one per outcome, or pairs (low, high), None for
                    no limit; None: the paper's projected reward
     penalty        what a unit beyond a tolerance costs; None: exceeding one by the width of its narrower
                    side costs as much as the target can move (see `limits`)
-    intercept      whether every outcome has an unknown level, which is learned and no aim sees
+    intercept      whether every outcome has an unknown level, which is learned and not part of the reward
 
     >>> import sidestep as ss
     >>> ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.1).n_vectors
@@ -183,10 +183,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One play: an action and the index of the vector to measure it with.
+    """One play: an action, and the index of the outcome to measure.
 
-    action   what is done; (d,)
-    index    what is measured: 0 the target, 1..L the protected outcomes
+    action   the action; (d,)
+    index    the measured outcome: 0 the target, 1..L the protected ones
 
     >>> import numpy as np, sidestep as ss
     >>> ss.Query(np.array([0.6, 0.8]), ss.TARGET).index

@@ -32,7 +32,7 @@ class Body(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnitBall:
-    """Every vector of length at most one; the paper's action set.
+    """All vectors of length at most one; the paper's action set.
 
     dim   d, the length of an action
 
@@ -63,7 +63,7 @@ class UnitBall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """Every vector between two corners: a range for every coordinate.
+    """All vectors between two corners: a range for every coordinate.
 
     low    smallest value of every coordinate; (d,)
     high   largest value of every coordinate; (d,)

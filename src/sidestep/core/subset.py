@@ -55,7 +55,7 @@ def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntAr
     for row in range(size):
         first[row] = row
     least = _smallest(gram, first)
-    if size in (0, len(gram)):
+    if size == 0 or size == len(gram):
         return first, least, True
     _strike_twins(gram)
     for depth in range(size):  # greedily, the largest pivot each time
@@ -196,11 +196,12 @@ def _rotate(a: FloatArray, p: int, q: int) -> None:
     half = (a[q, q] - a[p, p]) / (2 * a[p, q])
     t = np.copysign(1 / (abs(half) + np.sqrt(1 + half * half)), half)
     c = 1 / np.sqrt(1 + t * t)
-    corners = a[p, p] - t * a[p, q], a[q, q] + t * a[p, q]
+    first, second = a[p, p] - t * a[p, q], a[q, q] + t * a[p, q]
     for r in range(len(a)):
-        a[r, p], a[r, q] = c * (a[r, p] - t * a[r, q]), c * (a[r, q] + t * a[r, p])
-        a[p, r], a[q, r] = a[r, p], a[r, q]
-    a[p, p], a[q, q] = corners
+        left, right = a[r, p], a[r, q]
+        a[r, p] = a[p, r] = c * (left - t * right)
+        a[r, q] = a[q, r] = c * (right + t * left)
+    a[p, p], a[q, q] = first, second
     a[p, q] = a[q, p] = 0.0
 
 
@@ -209,16 +210,11 @@ def _strike_twins(gram: FloatArray) -> None:
     """Clear the diagonal of a row that G cannot tell from an earlier one: it is never chosen."""
     for i in range(len(gram)):
         for j in range(i):
-            if _equal(gram[i], gram[j]):
+            same = True
+            for m in range(len(gram)):
+                same = same and gram[i, m] == gram[j, m]
+            if same:
                 gram[i, i] = 0.0
-
-
-@kernel(small=True)
-def _equal(left: FloatArray, right: FloatArray) -> bool:
-    same = True
-    for m in range(left.size):
-        same = same and left[m] == right[m]
-    return same
 
 
 @kernel(small=True)

@@ -37,30 +37,32 @@ HALVINGS = 20  # at most: a millionth of M
 RISE = 1e-3  # of a log-likelihood, below which no narrower width is looked at
 
 
-@kernel
+@kernel(small=True)
 def doubting_posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
     """The belief that the evidence leaves, under the widest prior that it does not contradict."""
     if prior.doubt == 0.0:
         return posterior_of(prior, evidence)
     noise, variances = noise_levels(prior, evidence), np.full(evidence.centre.shape, prior.variance)
-    narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
-    if np.min(variances) == prior.variance:
-        return posterior_of(prior, evidence)
-    return posterior_from_sums(evidence, noise, variances)
+    if narrow_into(evidence, noise, prior.dim, prior.doubt, variances):
+        return posterior_from_sums(evidence, noise, variances)
+    return posterior_of(prior, evidence)
 
 
 @kernel(small=True)
 def narrow_into(
     evidence: Evidence, noise: FloatArray, dim: int, level: float, variances: FloatArray
-) -> None:
-    """Divide the variances of the prior, (L+1, width), all as told, by what the evidence says.
+) -> bool:
+    """Divide the variances of the prior, (L+1, width), by what the evidence says; whether any changed.
 
     A level, which comes after the d effects where it is learned, keeps the prior that was told.
     """
     found = halvings(evidence, noise, variances[0, 0], dim, level)
+    narrower = False
     for v in range(noise.size):
+        narrower = narrower or found[v] > 0.0
         for j in range(dim):
             variances[v, j] /= 4.0 ** found[v]
+    return narrower
 
 
 @kernel(small=True)
@@ -96,10 +98,12 @@ def log_likelihood(
     d = evidence.centre.shape[1]
     if evidence.weight[v] == 0.0:
         return 0.0
-    precision = evidence.gram[v] + evidence.gram_low[v]
-    moment: FloatArray = evidence.moment[v] + evidence.moment_low[v]
+    precision, moment = np.empty((d, d)), np.empty(d)
     total = 0.0
     for j in range(d):
+        moment[j] = evidence.moment[v, j] + evidence.moment_low[v, j]
+        for k in range(d):
+            precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
         ridge = noise**2 / (variance if j < dim else told)
         precision[j, j] += ridge
         total += 0.5 * np.log(ridge)
@@ -112,8 +116,9 @@ def log_likelihood(
 @kernel(small=True)
 def _widest(likely: FloatArray, level: float) -> int:
     """The first of these widths, in halvings, that the mixture of all does not contradict."""
-    top = np.max(likely)
-    mixture = 0.0
+    top, mixture = likely[0], 0.0
+    for j in range(likely.size):
+        top = max(top, likely[j])
     for j in range(likely.size):
         mixture += np.exp(likely[j] - top) / ((j + 1) * (j + 2))
     first = 0

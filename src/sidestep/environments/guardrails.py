@@ -49,7 +49,7 @@ def guarded_arms(
 
     arms           how many
     dim            d, the length of an action
-    n_protected    L, how many outcomes are protected
+    n_protected    L, number of protected outcomes
     subspace_dim   s, the dimension of what they span
     tolerance      of every protected effect, as in Instance
     penalty        of a unit beyond it, as in Instance
@@ -134,7 +134,7 @@ def dose_box(
     Its corners have length 1. The best setting moves the target as far as the tolerances allow.
 
     dim            d, how many levers
-    n_protected    L, how many outcomes are protected
+    n_protected    L, number of protected outcomes
     tolerance      of every protected effect, as in Instance
     penalty        of a unit beyond it, as in Instance
     noise_scale    R

@@ -71,9 +71,9 @@ class Instance:
     tolerance: Tolerance = None
     penalty: float | Sequence[float] | None = None
     intercept: Sequence[float] | FloatArray | None = None  # (L+1,)
-    theta_perp: FloatArray = field(init=False, repr=False)
-    problem: Problem = field(init=False, repr=False)
-    truth: Truth = field(init=False, repr=False)
+    theta_perp: FloatArray = field(init=False)
+    problem: Problem = field(init=False)
+    truth: Truth = field(init=False)
 
     if TYPE_CHECKING:  # lists are as good as arrays
 
@@ -132,6 +132,13 @@ class Instance:
         object.__setattr__(self, "theta_perp", theta_perp)
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "truth", truth)
+
+    def __repr__(self) -> str:
+        aim = "" if self.tolerance is None else f", tolerance={self.tolerance}"
+        return (
+            f"Instance(dim={self.problem.dim}, n_protected={self.problem.n_protected}, "
+            f"actions={type(self.actions).__name__}, noise_scale={self.noise_scale}{aim})"
+        )
 
     def observe(self, query: Query, rng: Generator) -> float:
         """Feedback of a query: <a, theta_i> and noise. Every call takes one draw."""

@@ -29,7 +29,7 @@ def synthetic(
     s dimensions it leaves open. Here: a random s-dimensional subspace, L Gaussian vectors in it (E2).
 
     dim            d, the length of an action
-    n_protected    L, how many outcomes are protected
+    n_protected    L, number of protected outcomes
     subspace_dim   s, the dimension of what they span
     arms           a number of fresh unit vectors every round, "fixed:1000" (so many unit vectors, drawn
                    once from the seed), "ball" (the unit ball), or any action source

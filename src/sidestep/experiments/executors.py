@@ -42,11 +42,15 @@ class Processes:
 
     The pool of concurrent.futures waits for its jobs before it lets Ctrl-C through, and stops all of
     its processes where one dies; here each has a pipe of its own, and can be done without.
+
+    Between two runs of jobs the processes wait, with everything that they have imported and compiled.
+    They end with this object.
     """
 
     def __init__(self, count: int, tries: int = 3) -> None:
         self.count = count
         self.tries = tries
+        self._idle: list[_Worker] = []
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Iterator[Any]:
         """One result a job."""
@@ -55,11 +59,12 @@ class Processes:
         try:
             while todo or workers:
                 while todo and len(workers) < self.count:
-                    worker = _Worker(work, *todo.popleft())
+                    worker = self._free_worker()
                     workers[worker.pipe] = worker
+                    worker.take(work, *todo.popleft())
                 for pipe in wait(list(workers)):
                     with uninterrupted():  # until the caller has kept it
-                        yield from self._next(workers, pipe, todo)
+                        yield from self._next(workers, pipe, work, todo)
         except KeyboardInterrupt:
             for worker in workers.values():
                 with uninterrupted():
@@ -69,7 +74,18 @@ class Processes:
             for worker in workers.values():
                 worker.stop()
 
-    def _next(self, workers: dict[Any, "_Worker"], pipe: Any, todo: deque[Any]) -> list[Any]:
+    def _free_worker(self) -> "_Worker":
+        """A worker that waits for a job, or a new one; those that died while they waited are let go."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.process.is_alive():
+                return worker
+            worker.stop()
+        return _Worker()
+
+    def _next(
+        self, workers: dict[Any, "_Worker"], pipe: Any, work: Work, todo: deque[Any]
+    ) -> list[Any]:
         """What a worker hands back, none where it died; it has the next job in hand by then."""
         worker = workers[pipe]
         try:
@@ -85,27 +101,25 @@ class Processes:
             todo.appendleft((worker.job, worker.tries - 1))
             return []
         if todo:
-            worker.take(*todo.popleft())
+            worker.take(work, *todo.popleft())
         else:
-            worker.stop()
-            del workers[pipe]
+            self._idle.append(workers.pop(pipe))
         return [result]
 
 
 class _Worker:
     """A process, and the job that it has in hand."""
 
-    def __init__(self, work: Work, job: Any, tries: int) -> None:
+    def __init__(self) -> None:
         self.pipe, theirs = FRESH.Pipe()
-        self.process = FRESH.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process = FRESH.Process(target=_serve, args=(theirs,), daemon=True)
         start_deaf(self.process)
         theirs.close()  # so that the pipe ends with the process
-        self.take(job, tries)
 
-    def take(self, job: Any, tries: int) -> None:
+    def take(self, work: Work, job: Any, tries: int) -> None:
         """Start on a job that may take down so many processes."""
         self.job, self.tries = job, tries
-        self.pipe.send(job)
+        self.pipe.send((work, job))
 
     def result(self) -> Any:
         """What came of the job; raises what it raised."""
@@ -128,11 +142,11 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(pipe: Connection, work: Work) -> None:
+def _serve(pipe: Connection) -> None:
     """The life of a worker process: a job comes, its result goes, until nobody is there."""
     try:
         while True:
-            job = pipe.recv()
+            work, job = pipe.recv()
             try:
                 answer = True, work(job)
             except Exception as error:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 from sidestep.core.checks import check_integer
 from sidestep.environments.instance import Instance
 from sidestep.experiments.record import Trace
-from sidestep.experiments.simulate import can_compile, simulate
-from sidestep.experiments.tiers import are_many, note_interpreted
+from sidestep.experiments.simulate import should_compile, simulate
+from sidestep.experiments.tiers import note_interpreted
 from sidestep.policies.base import Policy
 from sidestep.policies.compiled_policy import CompiledPolicy
 
@@ -36,7 +36,7 @@ def simulate_many(
     horizon          rounds of a run
     runs             how many
     seed             of the first run; run r has seed + r
-    every            keep each so-many-th round, and the last
+    every            record every n-th round, and the last
     executor         anything with `map`: threads, processes, a cluster, the traces are the same on each;
                      None: one after another
 
@@ -66,5 +66,5 @@ class _Job(NamedTuple):
 def _run_job(job: _Job) -> Trace:
     world = job.instance_maker
     instance = world if isinstance(world, Instance) else world(job.seed)
-    fast = are_many(job.rounds) and can_compile(job.policy, instance)
+    fast = should_compile(job.policy, instance, job.rounds)
     return simulate(job.policy, instance, job.horizon, job.seed, job.every, compiled=fast)

@@ -74,7 +74,7 @@ def _thinned(values: FloatArray, most: int = 120) -> list[float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """One run, round by round (or every so many rounds, and the last); `simulate` returns it.
+    """One run, round by round (or every n-th round and the last), as `simulate` returns it.
 
     What happened is read off its columns, an entry a kept round: `round`, `index`, `action`, `arm`,
     `phase`, `value`, `width`, `feedback`, `regret`, `cumulative_regret`. `counts` is of all rounds,
@@ -178,7 +178,7 @@ class Trace:
         )
 
     def to_frame(self) -> "polars.DataFrame":
-        """One row a kept round."""
+        """A data frame with one row per recorded round."""
         check_lab("a frame", "polars")
         import polars  # noqa: PLC0415  (an extra, and only needed here)
 

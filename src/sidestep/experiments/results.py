@@ -173,7 +173,7 @@ def read_spec_file(file: Path) -> Spec:
 
 
 def load_results(folder: Path | str) -> "polars.DataFrame":
-    """A results folder as one polars frame: a row a kept round, with experiment, world, policy and run.
+    """A results folder as one polars frame, one row per recorded round.
 
     Every policy has one setting on every world; where a folder holds more, the error says which.
 

@@ -37,7 +37,7 @@ from sidestep.experiments.record import (
     record_round,
     write_numbers,
 )
-from sidestep.experiments.tiers import is_worth_compiling, mark_compiled, note_interpreted
+from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
 from sidestep.policies.base import PHASES, Decision, Policy
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice
@@ -136,16 +136,16 @@ def simulate(
 ) -> Trace:
     """One run, as a `Trace`.
 
-    The same seed gives the same trace, and two policies meet the same arms and the same noise. Policies
-    of this package run compiled where that is worth it, others step by step. Solids within
+    The same seed gives the same trace, and two policies see the same arms and the same noise. Policies
+    of this package run compiled if the run is long enough, others step by step. Solids within
     tolerances are played step by step: scipy finds their best action.
 
     policy     any object with `problem`, `init`, `ask` and `tell`
-    instance   the world it plays on
-    horizon    rounds of the run
-    seed       of arms, noise and choices
-    every      keep each so-many-th round, and the last; cumulative regret counts them all
-    compiled   True or False insists; None: compiled where the run is long enough to be worth it
+    instance   the world
+    horizon    number of rounds
+    seed       seed of arms, noise and choices
+    every      record every n-th round and the last; cumulative regret counts all rounds
+    compiled   True or False; None: compiled if the run is long enough
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -159,8 +159,7 @@ def simulate(
     fast = compiled
     if compiled is None and (fast := can_compile(policy, instance)):
         note_interpreted(horizon)
-        on_solid = isinstance(instance.actions, SOLIDS)
-        fast = is_worth_compiling(policy.knobs, horizon, on_solid=on_solid)
+        fast = is_worth_compiling(policy, horizon, on_solid=isinstance(instance.actions, SOLIDS))
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
@@ -187,6 +186,15 @@ def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
 def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPolicy]:
     """Whether there is a compiled loop for this policy on this world."""
     return isinstance(policy, CompiledPolicy) and not _needs_programs(policy, instance)
+
+
+def should_compile(
+    policy: Policy[Any], instance: Instance, rounds: int
+) -> TypeGuard[CompiledPolicy]:
+    """Whether so many rounds that belong together can be compiled, and are worth it."""
+    return can_compile(policy, instance) and are_many(
+        policy, rounds, on_solid=isinstance(instance.actions, SOLIDS)
+    )
 
 
 def _run_by_step(
@@ -246,6 +254,8 @@ def _run_compiled(
     best = _best_rewards(instance)
     so_far, done = 0.0, 0
     sample = policy.admitted(_sample(instance))
+    watch, learns_for = policy.watch(state), policy.learns_for()
+    patience = watch.monitor.patience if watch and not solid else 0
     while done < horizon:
         if done == dealer.dealt:
             chance = dealer.deal()
@@ -255,9 +265,7 @@ def _run_compiled(
                 best = rewards_of(instance.truth, fresh.columns).max(axis=-1)
         policy.check(state, sample)
         due = done + policy.rounds_until_review(state)
-        watch = policy.watch(state)
-        patience = watch.monitor.patience if watch and not solid else 0
-        stop, learns_for = min(dealer.dealt, due), policy.learns_for()
+        stop = min(dealer.dealt, due)
         span = loop.Span(done, stop, horizon, every, learns_for, patience, so_far)
         game = loop.Game(instance.truth, source, best)
         known = policy.knobs, state.evidence, state.core_set

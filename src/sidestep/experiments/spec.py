@@ -93,7 +93,7 @@ class Spec(_Table):
     horizon: Count
     runs: Count = 10
     seed: Annotated[int, Field(ge=0, strict=True)] = 0
-    every: Count = 1  # keep each so-many-th round, and the last
+    every: Count = 1  # record every n-th round, and the last
     reference: str = ""  # the policy that the others are compared with, run by run
     panel: bool = False  # whether the report sets all worlds side by side, relative to the best
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]

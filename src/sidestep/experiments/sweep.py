@@ -18,9 +18,9 @@ from sidestep.experiments.keeping import kept
 from sidestep.experiments.names import build_policy
 from sidestep.experiments.ownership import claim
 from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
-from sidestep.experiments.simulate import can_compile, simulate
+from sidestep.experiments.simulate import should_compile, simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
-from sidestep.experiments.tiers import are_many, shape_of
+from sidestep.experiments.tiers import shape_of
 
 SHORT = 2  # rounds of a run that only compiles
 
@@ -92,7 +92,7 @@ def run_job(job: Job) -> Finished | Failed:
         with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
             policy, instance = players_of(job)  # check_jobs has said so already, once
             start = time.perf_counter()
-            fast = are_many(job.rounds) and can_compile(policy, instance)
+            fast = should_compile(policy, instance, job.rounds)
             trace = simulate(policy, instance, job.horizon, job.seed, job.every, compiled=fast)
         seconds = time.perf_counter() - start
         notes = notes_of(policy) | kept(policy, instance, trace)
@@ -113,13 +113,15 @@ def _in_words(error: Exception) -> str:
     return f"{what} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
 
 
-def check_jobs(spec: Spec) -> list[Job]:
+Loop = tuple[str, int]  # what is compiled once: a kind of policy on a kind of action source
+
+
+def check_jobs(spec: Spec) -> dict[Loop, Job]:
     """Build every policy and world once before anything runs, so that all wrong knobs show at once.
 
-    Returns a job for every loop that is to be compiled first: one for each kind of policy on each kind
-    of action source, where many rounds are played.
+    Returns a job for every loop that is worth compiling before the sweep: many rounds are played in it.
     """
-    loops: dict[tuple[str, int], Job] = {}
+    loops: dict[Loop, Job] = {}
     wrong: dict[str, list[str]] = {}
     kinds = set()
     for job in jobs_of(spec):
@@ -127,7 +129,7 @@ def check_jobs(spec: Spec) -> list[Job]:
             continue
         try:
             policy, instance = players_of(job)
-            if are_many(job.rounds) and can_compile(policy, instance):
+            if should_compile(policy, instance, job.rounds):
                 kind = shape_of(policy.knobs), compiled_source(instance.actions).kind
                 loops.setdefault(kind, job)
         except Exception as error:
@@ -137,7 +139,7 @@ def check_jobs(spec: Spec) -> list[Job]:
         words = [f"{_first_of(names)}: {reason}" for reason, names in wrong.items()]
         refusal = kinds.pop() if len(kinds) == 1 else InputError
         raise refusal(f"{spec.name}: {'; '.join(words)}")
-    return list(loops.values())
+    return loops
 
 
 def compile_loop(job: Job) -> str:

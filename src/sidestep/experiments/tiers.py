@@ -17,25 +17,32 @@ from typing import Any
 from sidestep.core.cache import cache_folder, fingerprint
 from sidestep.core.compiled import is_installed
 from sidestep.errors import SlowRunWarning
+from sidestep.policies.compiled_policy import CompiledPolicy
 
 TIER = 3000  # rounds
+SOLVING = 20  # an optimisation problem, interpreted, takes as long as so many other rounds
 MANY = 100_000  # rounds that nobody plays interpreted without being warned
 
 _played: Counter[tuple[str, bool]] = Counter()
 
 
-def are_many(rounds: int) -> bool:
+def are_many(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
     """Whether so many rounds that belong together are worth compiling for."""
-    return rounds > TIER and is_installed()
+    return is_installed() and _weight(policy, on_solid=on_solid) * rounds > TIER
 
 
-def is_worth_compiling(knobs: Any, rounds: int, *, on_solid: bool) -> bool:
+def is_worth_compiling(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
     """Whether the next rounds of a policy should run compiled; counts them."""
     if not is_installed():
         return False
-    kind = shape_of(knobs), on_solid
-    _played[kind] += rounds
-    return _played[kind] > TIER or _mark(knobs, on_solid=on_solid).exists()
+    kind = shape_of(policy.knobs), on_solid
+    _played[kind] += _weight(policy, on_solid=on_solid) * rounds
+    return _played[kind] > TIER or _mark(policy.knobs, on_solid=on_solid).exists()
+
+
+def _weight(policy: CompiledPolicy, *, on_solid: bool) -> int:
+    """How many ordinary rounds take as long as one round of this policy."""
+    return SOLVING if on_solid and policy.solves_on_ball else 1
 
 
 def note_interpreted(rounds: int) -> None:

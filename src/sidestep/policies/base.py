@@ -41,20 +41,20 @@ PHASES = ("play", "explore", "core-set", "locked-in", "cautious", "held", "confi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What to do in a round, and what a person wants to see of why.
+    """What to do in a round, and why.
 
     query      the action to play and the index to measure
     phase      why: one of PHASES
-    value      what the policy hopes the action is worth
+    value      value of the action by which the policy chose it
     arm        row of the action among the arms; None on a solid and off the menu
-    bound      no action of the ball is worth more, optimistically: a certificate
-    spectrum   what the evidence says of the rank, where the player is not told it
-    exact      whether the core set is proved the best; None where there is none
-    rival      the contender: row of an arm, or an action of a solid
-    shares     of the doubt, what one result of each outcome would remove; (L+1,)
-    price      what this is expected to lose against today's best
-    expected   the feedback to expect: estimate, low, high
-    within     probability of being within every tolerance, where some are told
+    bound      certificate: upper bound on the optimistic value of any action of the ball
+    spectrum   evidence about the rank, if the policy does not know it
+    exact      whether the core set is proved to be the best; None without a core set
+    rival      the competing action: row of an arm, or an action of a solid
+    shares     share of the uncertainty that one result of each outcome would remove; (L+1,)
+    price      expected loss against today's best action
+    expected   predicted feedback: estimate, low, high
+    within     probability of being within every tolerance; None without tolerances
 
     >>> import numpy as np, sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))

@@ -38,15 +38,15 @@ def ask_batch(
     pending: Sequence[Query] = (),
     restrictions: Restrictions | None = None,
 ) -> list[Decision]:
-    """Several plays that are all made before the first of them is answered.
+    """Several queries to play before the first of them is answered.
 
-    policy    who decides
-    state     what it has learned
-    actions   what may be played
-    rng       the generator that choices are drawn from
-    size      how many plays
-    pending   plays that were asked before and still wait for their answer
-    restrictions   what this ask must keep to; None: nothing
+    policy    the policy
+    state     its state
+    actions   the set of actions
+    rng       random generator
+    size      number of queries
+    pending   earlier queries that are not answered yet
+    restrictions   restrictions of this ask; None: none
 
     >>> import numpy as np, sidestep as ss
     >>> world = ss.environments.failure()
@@ -74,18 +74,18 @@ def ask_panel(
     pending: Sequence[Query] = (),
     restrictions: Restrictions | None = None,
 ) -> list[Decision]:
-    """One action and several different vectors to measure along it, the most telling first.
+    """One action and several outcomes to measure, the most informative first.
 
     The policy is asked again with that action alone on the menu; where it names a vector twice, it
     is asked with that answer pending too, until it names another.
 
-    policy    who decides
-    state     what it has learned
-    actions   what may be played
-    rng       the generator that choices are drawn from
-    size      how many vectors to measure, at most L + 1
-    pending   plays that were asked before and still wait for their answer
-    restrictions   what this ask must keep to; None: nothing
+    policy    the policy
+    state     its state
+    actions   the set of actions
+    rng       random generator
+    size      number of outcomes, at most L + 1
+    pending   earlier queries that are not answered yet
+    restrictions   restrictions of this ask; None: none
 
     >>> import numpy as np, sidestep as ss
     >>> world = ss.environments.failure()
@@ -101,6 +101,8 @@ def ask_panel(
     first = asker(policy, restrictions)(state, actions, rng, pending)
     if restrictions is not None:
         return _restricted_panel(policy, (state, rng), first, size, pending, restrictions)
+    if size == 1:
+        return [first]
     action = first.query.action
     panel, waiting = [first], [*pending, first.query]
     only = Arms(action[None, :])
@@ -163,13 +165,13 @@ def _check_counts_on_answers(policy: Policy[Any]) -> None:
 
 
 def tell_all(policy: Policy[StateT], state: StateT, records: object) -> StateT:
-    """The state after many measurements at once; a row that is wrong leaves everything as it was.
+    """The state after many measurements at once; a wrong row raises an error.
 
     `records` is a frame or a mapping of columns, with `index`, `value` (or `feedback`) and the action as
     one column `action` of lists or as `action_1` .. `action_d`; or rows (action, index, value).
 
-    policy    who learns
-    state     what it has learned before
+    policy    the policy
+    state     its state before
     records   the measurements
 
     >>> import sidestep as ss

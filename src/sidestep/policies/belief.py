@@ -2,8 +2,9 @@
 
 The prior is N(0, M^2/d) whatever rho the policy plays with. Actions that are asked about were chosen by
 looking at the data, which intervals of a posterior do not know of: as they are they cover 91 to 96 times
-in 100 instead of 95, so those of effects are drawn a tenth wider. Coverage is measured, not proved
-(docs/theory.md).
+in 100 instead of 95, so those of effects are drawn a tenth wider. The probability of being within every
+tolerance needs no such correction: what it says is what was measured (docs/guardrails.md). Coverage is
+measured, not proved (docs/theory.md).
 """
 
 from typing import NamedTuple
@@ -136,10 +137,14 @@ def odds_of(problem: Problem, belief: Belief) -> FloatArray:
 
 def outcome_effects(belief: Belief, actions: FloatArray) -> OutcomeEffects:
     """Effects of the rows of `actions` (K, d) on every outcome."""
+    return OutcomeEffects(belief.posterior.mean @ actions.T, WIDER * _spreads(belief, actions))
+
+
+def _spreads(belief: Belief, actions: FloatArray) -> FloatArray:
+    """Standard deviations of the effects of actions (K, d); (L+1, K)."""
     posterior = belief.posterior
     forms = ((actions @ posterior.inverse) * actions).sum(axis=2)
-    spread = posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0))
-    return OutcomeEffects(posterior.mean @ actions.T, WIDER * spread)
+    return np.asarray(posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0)))
 
 
 def quantile(belief: Belief, level: float) -> float:
@@ -147,13 +152,13 @@ def quantile(belief: Belief, level: float) -> float:
     return float(stdtrit(belief.freedom, 0.5 + level / 2))
 
 
-def within_odds(belief: Belief, limits: Limits, effects: OutcomeEffects) -> FloatArray:
-    """Probability that every protected effect of an action is within its tolerance; (K,).
+def within_odds(belief: Belief, limits: Limits, actions: FloatArray) -> FloatArray:
+    """Probability that every protected effect of the rows of `actions` (K, d) is within; (K,).
 
     The vectors are independent under the posterior, so that the joint probability is a product. An
     effect that is certain, as that of the baseline, may lie on a limit.
     """
-    estimate, spread = effects.estimate[1:], effects.spread[1:]
+    estimate, spread = belief.posterior.mean[1:] @ actions.T, _spreads(belief, actions)[1:]
     low, high = limits.low[:, None], limits.high[:, None]
     wide = np.maximum(spread, 1e-300)
     below = stdtr(belief.freedom, (high - estimate) / wide)

@@ -37,7 +37,7 @@ def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = N
     """The policy of that name with those knobs.
 
     name      a word of `POLICIES`: "directed-thompson"
-    problem   what the player is told
+    problem   the problem to play
     knobs     its knobs by name; `preset` picks a named constructor: {"preset": "as_intended"}
 
     >>> import sidestep as ss

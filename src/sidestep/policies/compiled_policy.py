@@ -46,6 +46,7 @@ class CompiledPolicy:
     knobs: Any
     plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
     draws_arms: ClassVar[bool] = False  # by chance, so that an arm listed twice counts twice
+    solves_on_ball: ClassVar[bool] = False  # an optimisation problem, where others take a maximum
 
     def __repr__(self) -> str:
         return short(self)

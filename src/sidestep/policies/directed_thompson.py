@@ -179,16 +179,16 @@ register(DirectedKnobs, _on_arms, _on_ball)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DirectedThompson(CompiledPolicy):
-    """Thompson sampling that asks what separates two draws, and pays where no contender can tell.
+    """Thompson sampling that measures what separates two draws, and buys information if needed.
 
     Within tolerances, where the problem tells some, it plays as within.py says: the best expected action,
     or the winner of a draw that earns its price. There `informative` and `share` play no part, and
     `kappa` only where levels are learned.
 
-    problem       what the player is told
-    rho           of the estimates; None: that of the prior N(0, M^2/d), the honest one
-    memory        rounds after which a measurement has faded to 1/e; None: nothing is forgotten
-    delta         at which the rank is decided, where a resolution is told instead of it
+    problem       the problem to play
+    rho           regulariser of the estimates; None: that of the prior N(0, M^2/d)
+    memory        rounds after which the weight of a measurement is 1/e; None: no forgetting
+    delta         level of the tests for the rank, if a resolution is given instead of the rank
     informative   eta: a third action is played only where measuring at either contender removes less
                   than this fraction of the variance that measuring there would remove
     share         and less than this share of the variance of their comparison

@@ -150,11 +150,11 @@ class EpsilonGreedy(CompiledPolicy):
     Where tolerances are told it plays within them: no rank is needed, and every round measures a vector
     drawn evenly.
 
-    problem         what the player is told
+    problem         the problem to play
     epsilon         how much it explores
     rho             regulariser of the estimates
     explore_index   what exploration measures: "all" or "protected"
-    lock_in         of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
+    lock_in         action of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
     patience        rounds with one arm until the monitor looks
 
     >>> import sidestep as ss

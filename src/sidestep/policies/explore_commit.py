@@ -64,9 +64,9 @@ register(ExploreThenCommitKnobs, _on_arms, _on_ball)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExploreThenCommit(CompiledPolicy):
-    """Measure every vector in turn along chance actions for some rounds, then play the plug-in action.
+    """Measure in turn along random actions for some rounds, then play the plug-in action.
 
-    problem   what the player is told
+    problem   the problem to play
     rounds    how long it explores
     rho       regulariser of the estimates
 

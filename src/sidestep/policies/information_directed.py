@@ -56,7 +56,7 @@ class InformationKnobs(NamedTuple):
     has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
 
 
-@kernel
+@kernel(small=True)
 def _views(
     knobs: InformationKnobs, effects: Posterior, core_set: IntArray, normals: FloatArray
 ) -> list[Frame]:
@@ -71,7 +71,7 @@ def _views(
     return [pooled_frame(drawn[n], weights, real if n % 2 == 0 else reaching) for n in range(DRAWS)]
 
 
-@kernel
+@kernel(small=True)
 def _decide(
     knobs: InformationKnobs,
     posterior: Posterior,
@@ -95,19 +95,20 @@ def _decide(
     return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
 
 
-@kernel
+@kernel(small=True)
 def _contest(view: Frame, first: FloatArray, second: FloatArray, out: FloatArray) -> None:
     """How the contest of two actions answers to every effect, seen from one draw, into `out`."""
-    d = view.rest.size
-    between: FloatArray = first[:d] - second[:d]
+    between = np.empty(view.rest.size)
+    for j in range(between.size):
+        between[j] = first[j] - second[j]
     if dot(between, between) == 0.0:
-        between = first[:d].copy()  # a single arm: what it is worth
+        copy_into(first[: between.size], between)  # a single arm: what it is worth
     slopes = gradient(view, between)
     for v in range(slopes.shape[0]):
         copy_into(slopes[v], out[v])
 
 
-@kernel
+@kernel(small=True)
 def _on_arms(
     knobs: InformationKnobs,
     evidence: Evidence,
@@ -168,9 +169,9 @@ register(InformationKnobs, _on_arms, _on_ball)
 class InformationDirected(CompiledPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 
-    problem  what the player is told
-    rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
-    memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
+    problem  the problem to play
+    rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
+    memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta    at which the rank is decided, where a resolution is told instead of it, and at which M is
              doubted: the prior is the widest that the evidence does not contradict (core/width.py)
 

@@ -61,11 +61,11 @@ register(OFULKnobs, _on_arms, _on_ball)
 class OFUL(CompiledPolicy):
     """Play the action with the largest plausible <a, theta_0>; always measure the target.
 
-    It ignores what is protected: a yardstick. With n_protected=0 it is the standard linear bandit.
+    It ignores protection and serves as a baseline. With n_protected=0 it is the standard linear bandit.
 
-    problem   what the player is told
+    problem   the problem to play
     rho       regulariser of the estimates
-    delta     probability with which a confidence set may miss
+    delta     probability that a confidence set fails
     radius    of the sets: "logdet" or "printed"
 
     >>> import sidestep as ss

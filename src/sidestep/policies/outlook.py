@@ -84,15 +84,15 @@ def rounds_left(
     at_most: int = 200,
     progress: Progress | None = None,
 ) -> RoundsLeft:
-    """How many more rounds until stopping gives up less than `matters`, on average.
+    """Estimate the number of rounds until stopping gives up less than `matters` on average.
 
-    policy     who goes on deciding
-    state      what it has learned
-    actions    what may be played
-    matters    a loss that is worth another round
-    seed       of the worlds that are drawn
-    worlds     how many are drawn from the posterior and played on
-    at_most    rounds after which a world is given up
+    policy     the policy
+    state      its state
+    actions    the set of actions
+    matters    smallest loss that is worth another round
+    seed       seed of the simulated worlds
+    worlds     number of worlds to draw from the posterior and simulate
+    at_most    rounds after which a simulation stops
     progress   called with (worlds done, worlds)
 
     >>> import sidestep as ss

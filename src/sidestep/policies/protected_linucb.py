@@ -12,12 +12,12 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_integer, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, widest
-from sidestep.core.coreset import CoreSetRule, best_rows, end_core_set
+from sidestep.core.coreset import CoreSetRule, end_core_set, write_best_rows
 from sidestep.core.estimator import Evidence, clear
 from sidestep.core.forms import Forms, Menu
-from sidestep.core.geometry import cholesky, copy_into, inverse_into, lowest_argmax, members, total
+from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
 from sidestep.core.kernels import kernel
-from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values
+from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values, surrogate_for
 from sidestep.core.problem import Problem
 from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import Body
@@ -48,8 +48,7 @@ def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray, rows: I
     """The target and the vectors that are projected out in this round, into `rows`; how many."""
     if size is None:  # numba leaves the rest out of the code
         return members(core_set, rows)
-    copy_into(best_rows(centre, size), rows)
-    return 1 + size
+    return write_best_rows(centre, size, rows)
 
 
 @kernel(refcounts=False)
@@ -137,9 +136,9 @@ class ProtectedLinUCB(CompiledPolicy):
     repairs the slips; `as_printed` is to the letter. The regret bound (Theorem 5.2) is for the ball.
     Over finitely many fixed arms optimism may lock in (Example 5.1): nothing is proved there.
 
-    problem   what the player is told
+    problem   the problem to play
     rho       regulariser of the estimates
-    delta     probability with which anything that is certified may fail
+    delta     probability that a certified statement fails
     surrogate  "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
               (ours: exact as the sets shrink; not where an arm is long and bad and shows what the others
               do not: it may play that arm for ever, whose value does not fall with what is learned there)
@@ -182,6 +181,8 @@ class ProtectedLinUCB(CompiledPolicy):
     rule: CoreSetRule = field(init=False, repr=False, compare=False)
     knobs: ProtectedLinUCBKnobs = field(init=False, repr=False, compare=False)
 
+    solves_on_ball = True
+
     def __post_init__(self) -> None:
         check_equal_costs(self.problem, "ProtectedLinUCB")
         check_probability("delta", self.delta)
@@ -197,7 +198,7 @@ class ProtectedLinUCB(CompiledPolicy):
         knobs = ProtectedLinUCBKnobs(
             SURROGATES[self.surrogate].metric,
             confidence,
-            SURROGATES[self.surrogate],
+            surrogate_for(self.surrogate, self.problem.subspace_dim),
             self.problem.subspace_dim if adaptive else None,
             self.design == "basis",
             self.literal,
@@ -222,7 +223,7 @@ class ProtectedLinUCB(CompiledPolicy):
     def as_printed(
         cls, problem: Problem, *, rho: float = 0.1, delta: float = 0.001
     ) -> "ProtectedLinUCB":
-        """The paper to the letter: it never measures the target."""
+        """The printed algorithm without repairs: it never measures the target."""
         return cls(
             problem, rho, delta, "printed", "printed", "printed", "basis", literal=True, reset=True
         )

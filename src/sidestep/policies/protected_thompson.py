@@ -102,10 +102,10 @@ class ProtectedThompson(CompiledPolicy):
 
     Within tolerances, where the problem tells some, it plays as within.py says, with full draws.
 
-    problem  what the player is told
-    rho      of the estimates; None: that of the prior N(0, M^2/d), the honest one
-    memory   rounds after which a measurement has faded to 1/e; None: nothing is forgotten
-    delta    at which the rank is decided, where a resolution is told instead of it
+    problem  the problem to play
+    rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
+    memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
+    delta    level of the tests for the rank, if a resolution is given instead of the rank
     query    "directed": measure what the reward depends on most; "widest": what is least known
     caution  within tolerances: only what is within all of them with at least this posterior
              probability is played; 0: anything. No guarantee for a round: the posterior may be wrong

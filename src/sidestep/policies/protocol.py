@@ -1,6 +1,8 @@
 """Whether an object can play: the checks behind the protocol of base.py, for policies of anyone's."""
 
 import inspect
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from sidestep.core.actions import PLAYABLE
@@ -47,20 +49,29 @@ def plays_of(policy: object) -> tuple[type, ...]:
 
 def takes_pending(policy: Policy[Any]) -> bool:
     """Whether `ask` wants to know which queries wait for their answer."""
-    return _takes(policy, pending=())
+    return _takes(policy, "pending")
 
 
 def takes_restrictions(policy: Policy[Any]) -> bool:
     """Whether `ask` keeps to restrictions."""
-    return _takes(policy, restrictions=None)
+    return _takes(policy, "restrictions")
 
 
-def _takes(policy: Policy[Any], **named: object) -> bool:
+def _takes(policy: Policy[Any], name: str) -> bool:
+    method = getattr(policy.ask, "__func__", None)
+    return _binds(policy.ask, 3, name) if method is None else _method_binds(method, 4, name)
+
+
+def _binds(ask: Callable[..., Any], count: int, name: str) -> bool:
+    """Whether it can be called with so many arguments and one of this name."""
     try:
-        inspect.signature(policy.ask).bind(None, None, None, **named)
+        inspect.signature(ask).bind(*[None] * count, **{name: None})
     except TypeError:
         return False
     return True
+
+
+_method_binds = lru_cache(_binds)  # reading a signature takes a tenth of an ask
 
 
 def check_decision(decision: object) -> Decision:

@@ -93,17 +93,15 @@ def reasons_for(
     worth = values_at(here, np.stack([best, query.action]))
     price = max(float(worth[0] - worth[1]), 0.0)
     named = None if rival is None else _named(actions, rival)
-    expected = _expected(here, prior, known[0], query)
+    expected = _expected(problem, here.posterior, prior, known[0], query)
     limits = problem.limits
     inside = None if limits is None else float(chance_within(limits, here.effects, query.action))
     return Reasons(named, _shares(here, slopes, query.action), price, expected, inside)
 
 
-def expected_feedback(
-    problem: Problem, prior: Prior, known: tuple[Evidence, IntArray, int], query: Query
-) -> Expected:
-    """What the feedback of a query should be; known: as in `reasons_for`."""
-    return _expected(standpoint_for(problem, prior, *known), prior, known[0], query)
+def expected_feedback(problem: Problem, prior: Prior, evidence: Evidence, query: Query) -> Expected:
+    """What the feedback of a query should be."""
+    return _expected(problem, _posterior_of(prior, evidence), prior, evidence, query)
 
 
 def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatArray:
@@ -161,16 +159,17 @@ def _shares(here: Standpoint, slopes: FloatArray, action: FloatArray) -> FloatAr
     return np.array(taken) / contested
 
 
-def _expected(here: Standpoint, prior: Prior, evidence: Evidence, query: Query) -> Expected:
+def _expected(
+    problem: Problem, posterior: Posterior, prior: Prior, evidence: Evidence, query: Query
+) -> Expected:
     """What the feedback should be: the effect, its level, and the noise."""
-    posterior, v = here.posterior, query.index
-    measured = here.problem.lifted(np.array(query.action))
+    v, measured = query.index, problem.lifted(np.array(query.action))
     estimate = float(posterior.mean[v] @ measured)
     square = float(measured @ posterior.inverse[v] @ measured)
     reach = float(ndtri(0.5 + LEVEL / 2))
     if np.isnan(prior.noise[v]):
         learned = np.isnan(prior.noise)
-        free = float(evidence.weight[learned].sum()) - here.problem.width * learned.sum()
+        free = float(evidence.weight[learned].sum()) - problem.width * learned.sum()
         reach = float(stdtrit(max(free, 1.0), 0.5 + LEVEL / 2))
     half = reach * float(posterior.noise[v] * np.sqrt(1.0 + max(square, 0.0)))
     return Expected(estimate, estimate - half, estimate + half)

@@ -6,15 +6,16 @@ over draws is named, and where the rank of the protected vectors is not told eve
 own, by its odds. No projected reward leaves +-|a| M. Coverage is measured, not proved (docs/theory.md).
 
 The best of finitely many arms may well move a protected outcome: that is why every effect is shown beside
-the reward. With tolerances only what is within all of them with the level asked for is recommended;
-where there is nothing of the kind, the leading contender is named and `assured` is False.
+the reward. With tolerances only what is within all of them together with the probability asked for is
+recommended; where there is nothing of the kind, the leading contender is named and `assured` is False.
+A verdict is about the interval of one outcome, which has two ends and is drawn wider: an action that is
+assured may have an outcome that is "not settled".
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.aims import within
@@ -41,8 +42,6 @@ from sidestep.policies.settling import Narrowing, Settling, settling, unsettled,
 from sidestep.policies.standpoint import standpoint_of
 
 __all__ = ["Interval", "Loss", "Recommendation", "Rival", "intervals", "recommend"]
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 WIDER_VALUES = 1.2  # intervals of values: the odds of a rank are themselves estimated
 NEAR = (
@@ -73,21 +72,21 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendation:
-    """What a policy would now stand by.
+    """The action that a policy recommends.
 
-    action        what it would play; (d,)
+    action        the recommended action; (d,)
     arm           its row among the arms; None on a solid
-    reward        what it is worth, with an interval: projected, or within tolerances
+    reward        its reward with an interval: projected, or within tolerances
     effects       on the target, then on every protected outcome, with intervals
     probability   that it is the best arm; on a solid: that it has 95% of the best reward
-    rivals        arms that still contend, the likeliest first
-    spectrum      what the evidence says of the rank, where the player is not told it
-    loss          what stopping now gives up: its mean, and the most at the level asked for
-    verdicts      of every protected outcome, "within", "beyond" or "not settled"; () without tolerances
-    assured       whether all are within at the level; None without tolerances
+    rivals        arms that may still be the best, the most probable first
+    spectrum      evidence about the rank, if the policy does not know it
+    loss          loss if you stop now: its mean, and an upper bound at the level
+    verdicts      "within", "beyond" or "not settled" per protected outcome; () without tolerances
+    assured       whether all are within together, with the level as probability; None without tolerances
     within        probability of being within every tolerance; None without tolerances
     settles       the one measurement that would settle most; None: nothing is open
-    unsettled     of every outcome "not settled", what more results would do
+    unsettled     for every outcome "not settled", the effect of further results
 
     >>> import sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, tolerance=0.2, noise_scale=0.1))
@@ -105,7 +104,7 @@ class Recommendation:
     spectrum: Spectrum | None  # evidence on the rank, where the player is not told it
     loss: Loss  # what stopping now gives up
     verdicts: tuple[str, ...]  # of every protected outcome; empty without tolerances
-    assured: bool | None  # within every tolerance at the level; None without tolerances
+    assured: bool | None  # whether `within` is at least the level; None without tolerances
     within: float | None  # probability of being within every tolerance; None without them
     settles: Settling | None  # the one measurement that would settle most; None: nothing is open
     unsettled: tuple[Narrowing, ...]  # of every outcome "not settled": what more results would do
@@ -135,7 +134,7 @@ class Recommendation:
 
     @property
     def clean(self) -> Interval | None:
-        """The part of the target's effect that runs through nothing protected; None within tolerances.
+        """The part of the target's effect that no protected outcome shares; None within tolerances.
 
         It is what the paper's reward is.
         """
@@ -174,12 +173,12 @@ class _Found(NamedTuple):
 def recommend(
     policy: CompiledPolicy, state: State, actions: Actions, level: float = 0.95
 ) -> Recommendation:
-    """The action that the evidence stands by, and how firmly. The same state gives the same answer.
+    """Recommend an action, with intervals. The same state gives the same answer.
 
-    policy    who has learned
-    state     what it has learned
-    actions   what may be played
-    level     share of the posterior that an interval holds
+    policy    the policy
+    state     its state
+    actions   the set of actions
+    level     posterior probability of an interval
 
     >>> import numpy as np, sidestep as ss
     >>> world = ss.environments.failure()
@@ -199,6 +198,7 @@ def recommend(
     worth, effects = _intervals(outlook, found.action)
     given_up = np.maximum(found.best - _values(outlook, found.action[None])[:, 0], 0.0)
     verdicts = verdicts_of(outlook.limits, effects)
+    odds = _odds_within(outlook, found.action[None])
     here = standpoint_of(policy.problem, outlook.belief.measured, outlook.rank)
     return Recommendation(
         *(found.action, found.arm, worth, effects, found.probability, found.rivals),
@@ -206,7 +206,7 @@ def recommend(
         loss=Loss(float(given_up.mean()), WIDER_VALUES * float(np.quantile(given_up, level))),
         verdicts=verdicts,
         assured=found.assured,
-        within=_chance_within(outlook, found.action),
+        within=None if odds is None else float(odds[0]),
         settles=settling(here, actions, found.action, found.rival),
         unsettled=unsettled(here, found.action, verdicts, quantile(outlook.belief, level)),
     )
@@ -215,12 +215,12 @@ def recommend(
 def intervals(
     policy: CompiledPolicy, state: State, action: FloatArray, level: float = 0.95
 ) -> tuple[Interval, tuple[Interval, ...]]:
-    """What any action is worth, and its effect on every outcome (target first), with intervals.
+    """Reward of any action and its effects on every outcome (target first), with intervals.
 
-    policy   who has learned
-    state    what it has learned
+    policy   the policy
+    state    its state
     action   the action; (d,)
-    level    share of the posterior that an interval holds
+    level    posterior probability of an interval
 
     >>> import numpy as np, sidestep as ss
     >>> policy = ss.DirectedThompson(ss.Problem(2, 1, subspace_dim=1, noise_scale=0.1))
@@ -256,8 +256,8 @@ def _among_arms(outlook: _Outlook, arms: Arms) -> _Found:
     vectors = np.asarray(arms.vectors)
     mean, best, winner = _contest(outlook, vectors)
     row, assured = int(np.argmax(mean)), None
-    if outlook.limits is not None:
-        kept = _assured(outlook, vectors)
+    if (odds := _odds_within(outlook, vectors)) is not None:
+        kept = odds >= outlook.level
         assured = bool(kept.any())
         row = int(np.argmax(np.where(kept, mean, -np.inf))) if assured else row
     action = np.array(vectors[row])
@@ -307,22 +307,9 @@ def _shortlist(outlook: _Outlook, limits: Limits, solid: Solid) -> Arms:
     return Arms(np.array([action for action in shorter if solid.contains(action)])).distinct()
 
 
-def _assured(outlook: _Outlook, vectors: FloatArray) -> BoolArray:
-    """Which arms are within every tolerance at the level: each outcome alone, and all jointly."""
-    limits, belief = outlook.limits, outlook.belief
-    assert limits is not None
-    effects = outcome_effects(belief, vectors)
-    half = quantile(belief, outlook.level) * effects.spread[1:]
-    inside = effects.estimate[1:] + half <= limits.high[:, None]
-    inside &= effects.estimate[1:] - half >= limits.low[:, None]
-    return np.asarray(inside.all(axis=0)) & (within_odds(belief, limits, effects) >= outlook.level)
-
-
-def _chance_within(outlook: _Outlook, action: FloatArray) -> float | None:
-    if outlook.limits is None:
-        return None
-    effects = outcome_effects(outlook.belief, action[None])
-    return float(within_odds(outlook.belief, outlook.limits, effects)[0])
+def _odds_within(outlook: _Outlook, vectors: FloatArray) -> FloatArray | None:
+    """Probability of every arm (K, d) to be within all tolerances together; None without them; (K,)."""
+    return None if outlook.limits is None else within_odds(outlook.belief, outlook.limits, vectors)
 
 
 def _rivals(

@@ -24,13 +24,13 @@ LEARN, CONFIRM = "learn", "confirm"
 
 @dataclass(frozen=True, slots=True)
 class Restrictions:
-    """What one ask must keep to; everything may be left out.
+    """Restrictions of one ask; all are optional.
 
-    allowed        rows of the arms that may be played, as decisions name them
-    measure_only   indices of the vectors that can be measured; what the others cost plays no part
-    largest_step   how far every coordinate may move from `last`: a number, or one each (infinite: free)
-    last           the action from which; None: the one that was told last, zero before the first
-    price_cap      what the action may be expected to lose against the best of what may be played
+    allowed        rows of the arms that may be played
+    measure_only   indices of the outcomes that can be measured
+    largest_step   largest change of every coordinate from `last`: a number, or one each (inf: no limit)
+    last           where steps are counted from; None: the last action, zero before the first
+    price_cap      largest expected loss against the best allowed action
     purpose        "learn"; or "confirm": play what is recommended, and measure the protected outcome
                    that is least settled, in units of its tolerance
     measure        with "confirm": the vector to measure instead

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.arrays import IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_positive, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, radius
-from sidestep.core.coreset import best_rows
+from sidestep.core.coreset import best_rows, write_best_rows
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu, upper_means
-from sidestep.core.geometry import copy_into, lowest_argmax, total
+from sidestep.core.geometry import lowest_argmax, total
 from sidestep.core.kernels import kernel
-from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values
+from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values, surrogate_for
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body
 from sidestep.policies.base import EXPLORE, PLAY, State
@@ -52,7 +52,7 @@ def _turn(exponent: float, counts: IntArray, uniform: float) -> int:
     return 1 + (turns + 2) % L
 
 
-@kernel
+@kernel(refcounts=False)
 def _on_arms(
     knobs: RoundRobinKnobs,
     evidence: Evidence,
@@ -62,19 +62,15 @@ def _on_arms(
     draws: Draws,
 ) -> Choice:
     index = _turn(knobs.exponent, evidence.counts, draws.uniforms[0])
-    confidence = knobs.confidence
+    confidence, values = knobs.confidence, forms.workspace.values[: menu.squared.size]
     if index != TARGET:
-        values: FloatArray = np.empty(menu.squared.size)
         set_radius = radius(confidence, evidence, index)
         upper_means(
             menu.columns, evidence.centre[index], evidence.inverse[index], set_radius, values
         )
         return Choice(lowest_argmax(values), index, EXPLORE, np.nan)
-    rows = best_rows(evidence.centre, knobs.size)
-    copy_into(rows, forms.workspace.rows)
-    known = (confidence, evidence)
-    optimistic_values(knobs.surrogate, known, menu, forms, rows.size)
-    values = forms.workspace.values[: menu.squared.size]
+    n = write_best_rows(evidence.centre, knobs.size, forms.workspace.rows)
+    optimistic_values(knobs.surrogate, (confidence, evidence), menu, forms, n)
     arm = lowest_argmax(values)
     return Choice(arm, TARGET, PLAY, values[arm])
 
@@ -105,15 +101,15 @@ register(RoundRobinKnobs, _on_arms, _on_ball)
 class RoundRobinLinUCB(CompiledPolicy):
     """Dedicate round t to learning one protected vector with probability t^-exponent, in turn.
 
-    problem     what the player is told
+    problem     the problem to play
     exponent    0.5, or 0.25 for what the paper calls LinUCB2
     rho         regulariser of the estimates
-    delta       probability with which a confidence set may miss
+    delta       probability that a confidence set fails
     surrogate   as in ProtectedLinUCB
     radius      of the sets: "logdet" or "printed"
     core_set    "best" projects out the best s vectors of the current estimates. The paper leaves the
                 set open here; "all" L of them, where L > s, take out too much (E7)
-    lock_in     of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
+    lock_in     action of the lock-in monitor, as in ProtectedLinUCB: "warn" or "explore"
     patience    rounds with one arm until the monitor looks
 
     >>> import sidestep as ss
@@ -134,6 +130,8 @@ class RoundRobinLinUCB(CompiledPolicy):
     patience: int = 50
     knobs: RoundRobinKnobs = field(init=False, repr=False, compare=False)
 
+    solves_on_ball = True
+
     def __post_init__(self) -> None:
         check_equal_costs(self.problem, "RoundRobinLinUCB")
         check_positive("exponent", self.exponent)
@@ -150,7 +148,7 @@ class RoundRobinLinUCB(CompiledPolicy):
         knobs = RoundRobinKnobs(
             SURROGATES[self.surrogate].metric,
             confidence,
-            SURROGATES[self.surrogate],
+            surrogate_for(self.surrogate, size),
             size,
             float(self.exponent),
         )

@@ -99,7 +99,7 @@ def review_rank(policy: Sampler, state: State) -> None:
 
 
 def rank_spectrum(policy: Sampler, state: State) -> Spectrum | None:
-    """What the evidence says of the rank; None where the player is told it."""
+    """Evidence about the rank; None if the policy knows it."""
     prior = policy.knobs.prior
     if policy.knobs.rank >= 0:
         return None

@@ -51,9 +51,9 @@ register(UniformKnobs, _on_arms, _on_ball)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Uniform(CompiledPolicy):
-    """Play an arm drawn evenly, or the point of a solid farthest along a direction drawn evenly.
+    """Play a uniformly drawn arm, or the extreme point of a solid along a random direction.
 
-    problem   what the player is told
+    problem   the problem to play
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()

@@ -27,7 +27,7 @@ DRAWS = 16  # with 32 regret is the same, with 8 larger: benchmarks/information.
 CONTESTS = 4  # between draws that disagree
 
 
-@kernel
+@kernel(small=True)
 def settle(
     costs: FloatArray,
     posterior: Posterior,

@@ -3,14 +3,19 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sidestep.service.problems import MALFORMED, MEDIA, SLOW, TOO_LARGE, HttpProblem, problem
 
+LONGEST_HEAD = 16 * 1024  # bytes
 PATIENCE = 30.0  # seconds for a whole request to arrive
 NOT_JSON = "the body must be JSON, with every key once and without NaN or infinity"
 IMPORTING = "/import"  # how the address of an import ends
@@ -29,7 +34,8 @@ class BodyLimit:
             return
         limit = self._import_limit if scope["path"].endswith(IMPORTING) else self._limit
         try:
-            body = await asyncio.wait_for(_read(receive, limit), PATIENCE)
+            async with asyncio.timeout(PATIENCE):  # wait_for would make a task of it
+                body = await _read(receive, limit)
         except HttpProblem as refusal:
             await _refuse(refusal, scope, receive, send)
         except TimeoutError:
@@ -85,20 +91,56 @@ class StrictRequest(Request):
             raise json.JSONDecodeError(refusal.detail, "", 0) from None
 
 
-class StrictRoute(APIRoute):
-    """A route that reads requests strictly."""
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+
+class StrictRoute(APIRoute):
+    """A route that reads requests strictly; one that blocks is worked on in one thread, to its end."""
+
+    def get_route_handler(self) -> Handler:
         """The handler, given a strict request."""
+        blocks = not iscoroutinefunction(self.endpoint)
+        if blocks:
+            _call_directly(self.dependant)
         handler = super().get_route_handler()
         takes_json = self.body_field is not None
 
         async def handle(request: Request) -> Response:
             if takes_json:
                 check_media(request, "application/json")
-            return await handler(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            return await (
+                run_in_threadpool(_finished, handler, strict) if blocks else handler(strict)
+            )
 
         return handle
+
+
+def _call_directly(dependant: Dependant) -> None:
+    """Let the framework call a route and what it depends on where it is: each had a thread of its own."""
+    for needed in dependant.dependencies:
+        _call_directly(needed)
+    if dependant.call is not None and not iscoroutinefunction(dependant.call):
+        dependant.call = _direct(dependant.call)
+
+
+def _direct(call: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(call)
+    async def called(*args: Any, **named: Any) -> Any:
+        return call(*args, **named)
+
+    return called
+
+
+def _finished(handler: Handler, request: Request) -> Response:
+    """What a handler returns that never has to wait: BodyLimit has read the whole request."""
+    steps = handler(request)
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        response: Response = end.value
+        return response
+    raise RuntimeError(f"{request.url.path} must not wait in its thread")
 
 
 def check_media(request: Request, *kinds: str) -> str:

@@ -27,9 +27,9 @@ PAGE = 100
 
 
 class Client:
-    """Studies behind a service. Safe to use from several threads.
+    """Studies on a service, over HTTP. Safe to use from several threads.
 
-    With `sidestep serve --demo` on this machine, which wants no token there:
+    With `sidestep serve --demo` on this machine, which needs no token:
 
         import sidestep as ss
 
@@ -38,9 +38,9 @@ class Client:
             print(study.ask())
 
     url        where the service is: http://127.0.0.1:8000
-    token      ss_..., where the service wants one
-    patience   seconds for which a request is sent again where the service does not answer
-    timeout    seconds until an answer is given up
+    token      ss_..., if the service needs one
+    patience   seconds for which a request is repeated if the service does not answer
+    timeout    seconds to wait for an answer
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Client:
         key: str | None = None,
         **settings: Any,
     ) -> RemoteStudy:
-        """Set up a study, as `Study.create` does; what it takes is said there."""
+        """Create a study, with the arguments of `Study.create`."""
         body: dict[str, Any] = {
             "name": name,
             "factors": [factor.to_config() for factor in factors],
@@ -84,7 +84,7 @@ class Client:
         return RemoteStudy(self._wire, path, found["study"], plan, actor or user_of_the_machine())
 
     def list(self) -> Names:
-        """Names of the studies that one may see, in alphabetical order."""
+        """Names of the studies that you may see, in alphabetical order."""
         names: list[str] = []
         following: str | None = ""
         while following is not None:
@@ -97,7 +97,7 @@ class Client:
         return sorted(names)
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self._wire.close()
 
     def __enter__(self) -> "Client":

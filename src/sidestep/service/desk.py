@@ -1,6 +1,6 @@
 """The studies that are open here: one object that writes, two that read, and what was worked out.
 
-Writing goes through the study's one writer (studies/groups.py); reading the record and doing arithmetic
+What is written is saved in groups (studies/storage/groups.py); reading the record and doing arithmetic
 have a study each, so that a long look at the candidates keeps neither an answer nor a page waiting.
 What rests on draws is worked out once for every state of the record, by a few threads of their own; a
 page may decline to wait for it.

@@ -167,7 +167,7 @@ class RemoteStudy:
         return _receipt(self._post("close", end, actor, key))
 
     def best(self, *, rounds: bool = False, context: Context = None) -> Best:
-        """What the study would stand by today."""
+        """The recommendation from the results so far."""
         return _best(self._get("best", rounds=str(rounds).lower(), context=_json(context)))
 
     def explain(self, *, top: int = 8, context: Context = None) -> Explanation:

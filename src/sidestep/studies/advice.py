@@ -10,7 +10,7 @@ MOST_ROUNDS = 200  # that are looked ahead
 
 
 class Effect(NamedTuple):
-    """A change from the baseline in the outcome's unit, and where it lies 19 times in 20."""
+    """A change from the baseline in the unit of the outcome, with its 95% interval."""
 
     estimate: float
     low: float
@@ -61,13 +61,13 @@ class Settling(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Every candidate, the likeliest to be the best first. Prints as a card of the first few."""
+    """Every candidate, the most probable best first. Prints as a card of the first few."""
 
     rows: tuple[Row, ...]
     card: Card = field(repr=False)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """A table for a frame of anyone's: factors, effects with their ends, verdicts, probability."""
+        """Columns for a data frame: factors, effects with intervals, verdicts, probability."""
         columns: dict[str, list[Any]] = {"candidate": [row.candidate for row in self.rows]}
         for name in self.rows[0].action:
             columns[name] = [row.action[name] for row in self.rows]
@@ -81,6 +81,10 @@ class Explanation:
         """All rows for a program."""
         return self.card.to_json()
 
+    def __repr__(self) -> str:
+        first = f", first no. {self.rows[0].candidate}" if self.rows else ""
+        return f"Explanation({len(self.rows)} candidates{first})"
+
     def __str__(self) -> str:
         return str(self.card)
 
@@ -90,7 +94,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Best:
-    """What the study would stand by if it were stopped today. Prints as its card."""
+    """The recommendation if the study stopped today. Prints as its card."""
 
     action: Setting | None = None  # None: there are no results yet
     candidate: int | None = None
@@ -113,12 +117,16 @@ class Best:
 
     @property
     def results(self) -> int:
-        """How many results it rests on."""
+        """Number of results it is based on."""
         return sum(self.counts.values())
 
     def to_json(self) -> dict[str, Any]:
         """The recommendation for a program."""
         return self.card.to_json()
+
+    def __repr__(self) -> str:
+        told = f"action={self.action}, candidate={self.candidate}, within={self.within}"
+        return f"Best({told}, results={self.results})"
 
     def __str__(self) -> str:
         return str(self.card)

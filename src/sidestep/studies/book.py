@@ -95,7 +95,7 @@ class Book:
 
     @property
     def n_results(self) -> int:
-        """How many results count."""
+        """Number of results that count."""
         return self.counts.total()
 
     def to_json(self) -> dict[str, Any]:

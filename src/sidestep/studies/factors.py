@@ -31,14 +31,14 @@ MOST_STEPS = 10_000
 
 @dataclass(frozen=True)
 class Factor:
-    """Something that is set in a round: a range with or without steps, or a list of levels.
+    """Something you set in a round: a range with or without steps, or a list of levels.
 
-    name       as it stands on the card
-    low, high  the range; may be left out where there are levels
-    unit       as it stands behind a number
+    name       name on the cards
+    low, high  the range; not needed with levels
+    unit       unit on the cards
     step       values are low, low + step, ...; None: any value of the range
-    levels     the values there are, numbers or words (a category)
-    baseline   where effects are counted from; None: the low end, or the first level
+    levels     the possible values, numbers or words (a category)
+    baseline   what is set now; effects are changes from it; None: the low end, or the first level
 
     >>> from sidestep import Factor
     >>> Factor("lisinopril", 0, 40, unit="mg/day", step=10, baseline=20).grid

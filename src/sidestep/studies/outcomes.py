@@ -24,21 +24,21 @@ OPEN_SIDE = "(-inf or inf, in Python also None, where a side has no limit)"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Something that is measured: the target, or an outcome that should be left alone.
+    """Something you measure: the target, or a protected outcome that should not change.
 
-    name       as it stands on the card
-    unit       as it stands behind a number
-    goal       of the target: "raise" or "lower"
+    name       name on the cards
+    unit       unit on the cards
+    goal       "raise" (the default) or "lower"; only for the target
     baseline   its level at the baseline of the factors; None: learned
-    range      the plausible values; half of it is the outcome's scale
-    tolerance  of a protected outcome, the change from the baseline that does no harm: a number for both
+    range      every result that you would believe without checking it; half of it is the scale
+    tolerance  of a protected outcome, the largest harmless change from the baseline: a number for both
                directions, or (low, high), None (or -inf, inf) for no limit on that side
     penalty    what a unit beyond the tolerance costs, in units of the target; None: exceeding a tolerance
                by its own width (of its narrower side) costs half the target's range
-    matters    a difference in the target that is worth another round
+    matters    smallest gain in the target that is worth another round; decides when to stop
     noise      standard deviation of one result; None: learned
-    cost       of one result, in any unit that all outcomes share
-    digits     decimals on the card; None: as many as a person can act on
+    cost       cost of one result, in a unit common to all outcomes
+    digits     decimals on the cards; None: from the tolerance or the range
 
     >>> from sidestep import Outcome
     >>> Outcome("potassium", "mmol/L", range=(3.0, 6.0), tolerance=0.3).limits

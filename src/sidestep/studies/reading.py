@@ -39,11 +39,11 @@ class Reading:
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
-        """What the study would stand by today, whether that is enough, and what is not settled.
+        """Recommend a candidate from the results so far, and say how certain that is.
 
-        rounds    also roughly how many rounds are left, which takes seconds; kept, and said without
-                  asking, until a result comes in
-        context   what is known of the round that it is for
+        rounds    also estimate how many rounds are left, which takes seconds; the estimate is kept
+                  and shown until the next result
+        context   context values for which it is recommended
         """
         from sidestep.studies.advising import advise, look_ahead  # noqa: PLC0415
         from sidestep.studies.cards.best_card import best_card  # noqa: PLC0415
@@ -59,10 +59,10 @@ class Reading:
         return replace(best, card=best_card(self.plan, self.name, best))
 
     def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
-        """Every candidate: its effects with intervals and verdicts, and how likely it is the best.
+        """Every candidate: effects with intervals, limits, probability of being the best.
 
-        top       how many the card shows
-        context   what is known of the round that it is for
+        top       number of candidates on the card
+        context   context values for which it is recommended
         """
         from sidestep.studies.advice import Explanation  # noqa: PLC0415
         from sidestep.studies.advising import explain  # noqa: PLC0415
@@ -77,7 +77,7 @@ class Reading:
     def doubt(
         self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
     ) -> str | None:
-        """What is odd about a result that has not been told yet; None where nothing is."""
+        """Why a result would be surprising, before it is told; None if it is not."""
         number = ticket.id if isinstance(ticket, Ticket) else ticket
         body: Mapping[str, Any] = {}
         if number is not None:
@@ -97,7 +97,7 @@ class Reading:
         measured: str | None = None,
         row: int | None = None,
     ) -> str | None:
-        """What is odd about a value that a result has not been given yet; None where nothing is."""
+        """Why a corrected value would be surprising; None if it is not."""
         place = (number.id if isinstance(number, Ticket) else number, row)
         answer = find_answer(Kept(self._store, self.name), place, measured)
         asked = [each for each in self.about(answer.ticket) if each.kind == "asked"]
@@ -106,30 +106,30 @@ class Reading:
         return doubt_text(self.plan.outcome(answer.outcome), result, expected.get(answer.outcome))
 
     def show(self) -> Card:
-        """What the study is and where it stands."""
+        """The study, its open questions and what was measured."""
         with self._turn:
             book = self._live.follow()
             return show_card(self.plan, self._store.head(self.name), book)
 
     def questions(self) -> list[Question]:
-        """The questions that wait for an answer, the oldest first."""
+        """The open questions, oldest first."""
         with self._turn:
             return list(self._live.follow().open.values())
 
     def about(self, ticket: int) -> Events:
-        """Everything on record about a question, oldest first."""
+        """All entries about a question, oldest first."""
         return self._store.about(self.name, ticket)
 
     @property
     def n_results(self) -> int:
-        """How many results count."""
+        """Number of results that count."""
         with self._turn:
             return self._live.follow().n_results
 
     def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
-        """Whether the record is whole; with `asks`, whether every question would be put again.
+        """Check the hash chain of the record; with `asks`, compute every question again.
 
-        known   a hash that was noted earlier: it must be in the chain
+        known   a hash that you noted earlier: it must be in the chain
         """
         from sidestep.studies.storage.record import verify  # noqa: PLC0415
 
@@ -141,7 +141,7 @@ class Reading:
         return verify_card(verdict, replayed(self._store, self.name, self.plan))
 
     def export(self, path: Any = None) -> Iterator[str]:
-        """The whole record as lines of JSON, its chain included; written to a file where one is named."""
+        """The record as lines of JSON, with its hash chain; written to a file if one is given."""
         from sidestep.studies.storage.exchange import export_study, write_lines  # noqa: PLC0415
 
         lines = export_study(self._store, self.name)

@@ -43,9 +43,8 @@ def reasons_body(mind: Mind, found: Decision, asked: Body, action: FloatArray) -
 def _expected(mind: Mind, action: FloatArray, name: str) -> list[float]:
     """A result to come: estimate, low, high; on what is known, not on what is still awaited."""
     index = mind.plan.index(name)
-    knobs = mind.policy.knobs
-    known = (mind.state.evidence, mind.state.core_set, knobs.rank)
-    found = expected_feedback(mind.policy.problem, knobs.prior, known, Query(action, index))
+    policy, query = mind.policy, Query(action, index)
+    found = expected_feedback(policy.problem, policy.knobs.prior, mind.state.evidence, query)
     return _in_units(mind, index, found)
 
 

@@ -30,7 +30,7 @@ from sidestep.studies.writing import Writing
 
 
 class Study(Writing):
-    """A study on its record. Make one with `Study.create`, come back to it with `Study.open`.
+    """A study and its record. Create one with `Study.create`, continue it with `Study.open`.
 
     >>> from sidestep import Factor, Outcome, Study
     >>> study = Study.create(
@@ -68,28 +68,28 @@ class Study(Writing):
         actor: str | None = None,
         key: str | None = None,
     ) -> "Study":
-        """Set up a study and record it.
+        """Create a study and store it.
 
-        name         what it is called in its storage
-        storage      a path, sqlite:///..., postgresql://..., "memory:"; None: SIDESTEP_STORAGE
+        name         name of the study, unique in its storage
+        storage      a path, sqlite:///..., postgresql://... or "memory:"; None: SIDESTEP_STORAGE
         factors      what is set in a round
-        target       what is to move
-        protected    what is to be left alone
-        candidates   a frame of rows, a dict of columns, a path; None: the grid of steps and levels, or
-                     the box
-        aim          "within": as much of the goal as the tolerances leave. "clean": the effect that runs
-                     through nothing protected; it needs the rank of the side effects or a resolution
-        rank         how many dimensions the side effects span, where the aim is "clean"
-        resolution   how small a direction of theirs still matters, instead of the rank
-        policy       who decides, by its word: `sidestep policies` lists them
-        knobs        of the policy
-        seed         of everything that is drawn
-        vocabulary   "clinic", "experiment" or "lab"
-        title        over the card
+        target       the outcome to move
+        protected    the outcomes that should not change
+        candidates   a data frame, a dict of columns or a path; None: all combinations of steps and
+                     levels, or any value in the ranges
+        aim          "within": the largest effect on the target within all tolerances. "clean": the
+                     effect that no protected outcome shares; it needs a rank or a resolution
+        rank         dimension of the space that the side effects span; for the aim "clean"
+        resolution   smallest direction of the side effects that matters; instead of the rank
+        policy       name of the policy that decides: `sidestep policies` lists them
+        knobs        parameters of the policy
+        seed         seed of all random choices
+        vocabulary   words on the cards: "clinic", "experiment" or "lab"
+        title        heading of the cards
         model        a formula for features of factors and context: "0 + dose + dose:age"
-        context      what is known of a round and not set in it
-        actor        who does this; None: the user of the machine
-        key          the same key again is the same request, not a second one
+        context      factors that are known in a round but not set
+        actor        who is recorded as the author; None: your login name
+        key          a repeated request with the same key is carried out once
         """
         from sidestep.studies.mind import Mind  # noqa: PLC0415
 
@@ -128,12 +128,12 @@ class Study(Writing):
         actor: str | None = None,
         writer: Writer = write,
     ) -> "Study":
-        """The study of that name, as its record leaves it; a server saves its entries in groups.
+        """Open an existing study.
 
-        name      what it is called in its storage
+        name      name of the study
         storage   as in `create`
-        actor     who acts through this object; None: the user of the machine
-        writer    how entries are saved
+        actor     who is recorded as the author; None: your login name
+        writer    how entries are saved; a server saves them in groups
         """
         store = open_store(storage, create=False)
         config = store.head(name).config
@@ -142,7 +142,7 @@ class Study(Writing):
 
     @staticmethod
     def list(storage: Any = None) -> Names:
-        """Names of the studies that a storage holds, in alphabetical order."""
+        """Names of the studies in a storage, in alphabetical order."""
         return open_store(storage, create=False).names()
 
     def ask(
@@ -160,19 +160,19 @@ class Study(Writing):
         actor: str | None = None,
         key: str | None = None,
     ) -> Ticket:
-        """What to do next and what to measure. Asked again it is the same question until it is answered.
+        """Ask what to try next and what to measure; the same question until it is answered.
 
-        new            open another question beside those that wait
-        purpose        "confirm": do what is recommended and measure what is least settled (or `measure`)
-        panel          how many outcomes are measured at once, or which
-        measure_only   outcomes that can be measured in this round
+        new            ask a further question while others are open
+        purpose        "learn"; or "confirm": repeat the recommendation, measure the least certain outcome
+        panel          number of outcomes to measure in this round, or their names
+        measure_only   names of the outcomes that can be measured in this round
         allowed        numbers of candidates, or ranges {"dose": (0, 20)}
-        largest_step   most that a factor may change from what was done last: {"dose": 10}
-        price_cap      at most so much less of the goal than today's best
-        measure        the outcome that a confirmation measures
-        context        what is known of this round: {"age": 63}
-        actor          who asks; None: the one who opened the study
-        key            the same key again is the same request, not a second one
+        largest_step   largest change of a factor since the last round: {"dose": 10}
+        price_cap      largest acceptable loss in the target against today's best
+        measure        with "confirm": the outcome to measure
+        context        context values of this round: {"age": 63}
+        actor          who asks; None: the actor who opened the study
+        key            a repeated request with the same key is carried out once
         """
         request = request_of(
             self.plan,

@@ -13,11 +13,11 @@ from sidestep.studies.plan import Plan
 class Ticket:
     """A question: what to do, and what to measure. Prints as its card.
 
-    id          what it is told by
-    round       of the study, from 1
+    id          number of the question, for `tell`
+    round       number of the round, from 1
     action      what to set: {"dose": 40.0, ...}
     candidate   its number in the table or grid; None in a box
-    measure     one outcome, or several of a panel
+    measure     the outcome to measure, or several for a panel
     card        question, reasons and expectations, for terminal, page and program
 
     >>> from sidestep import Factor, Outcome, Study
@@ -62,7 +62,7 @@ def ticket_of(plan: Plan, question: Question, card: Card) -> Ticket:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was saved, and as which entries of the record."""
+    """What was saved, and the numbers of its entries in the record."""
 
     entries: tuple[int, ...]
     ticket: int | None

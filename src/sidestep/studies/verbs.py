@@ -101,7 +101,7 @@ class Verbs(Protocol):
         ...
 
     def best(self, *, rounds: bool = False, context: Context = None) -> "Best":
-        """What the study would stand by today."""
+        """The recommendation from the results so far."""
         ...
 
     def explain(self, *, top: int = 8, context: Context = None) -> "Explanation":

@@ -29,17 +29,17 @@ class Writing(Reading):
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Record a result; it is durable once this returns. The same again changes nothing.
+        """Record a result; it is saved once this returns. Telling it again changes nothing.
 
         ticket     the question, or its number
-        value      a number in the outcome's unit; of a panel {"sodium": 138.0, ...}
-        measured   another outcome than the one that was asked for
-        given      what was really done, where it was not what was asked: {"dose": 35}
-        context    what was known of that round
-        reason     why it is right, where it is far from what was expected
-        actor      who tells; None: the one who opened the study
-        key        the same key again is the same request, not a second one
-        With ticket None it is a result that nobody asked for: `measured` and `given` say what it is.
+        value      a number in the unit of the outcome; for a panel {"sodium": 138.0, ...}
+        measured   the outcome that was measured, if not the one asked for
+        given      what was really done, if not what was asked: {"dose": 35}
+        context    context values of that round
+        reason     why a surprising result is right
+        actor      who tells; None: the actor who opened the study
+        key        a repeated request with the same key is carried out once
+        With ticket None it is a result without a question: `measured` and `given` describe it.
         """
         told, number = Told(value, measured, given, context, reason), _number(ticket)
         author = Author(actor or self.actor, key)
@@ -60,16 +60,16 @@ class Writing(Reading):
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Change a result, with a reason; what was learned since is worked out again.
+        """Correct a result and record why; estimates are computed again.
 
-        number     of the question, or of the entry that brought the result
-        value      what the result should be
-        reason     why; it stays on record
-        given      what was really done, where that was wrong as well
-        measured   which result, where a question has several
-        row        of an import of several: which result, from 0 in the order of `history`
-        actor      who corrects; None: the one who opened the study
-        key        the same key again is the same request, not a second one
+        number     number of the question, or of the entry that recorded the result
+        value      the correct value
+        reason     why; it is recorded
+        given      what was really done, if that was wrong too
+        measured   which result, if the question has several
+        row        which result of an import, counted from 0 as in its entry in `history`
+        actor      who corrects; None: the actor who opened the study
+        key        a repeated request with the same key is carried out once
         """
         told, place = Told(value, measured, given), (_number(number) or 0, row)
         author = Author(actor or self.actor, key)
@@ -86,13 +86,13 @@ class Writing(Reading):
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Close a question that will have no answer, or take back the answer it has, with a reason.
+        """Withdraw a question, or its answer, and record why.
 
-        number   of the question, or of the entry that brought the result
-        reason   why; it stays on record
-        row      of an import of several: which result, from 0 in the order of `history`
-        actor    who withdraws; None: the one who opened the study
-        key      the same key again is the same request, not a second one
+        number   number of the question, or of the entry that recorded the result
+        reason   why; it is recorded
+        row      which result of an import, counted from 0 as in its entry in `history`
+        actor    who withdraws; None: the actor who opened the study
+        key      a repeated request with the same key is carried out once
         """
         place, author = (_number(number) or 0, row), Author(actor or self.actor, key)
         return self._write(lambda log: recording.withdraw(log, place, author, reason))
@@ -100,15 +100,15 @@ class Writing(Reading):
     def import_results(
         self, table: Any, *, again: bool = False, actor: str | None = None, key: str | None = None
     ) -> Receipt:
-        """Record results from before, from a frame, a dict of columns or a path: all of them or none.
+        """Import past results from a data frame, a dict of columns or a path: all or none.
 
-        A column for every factor, and one for every outcome that was measured (an empty cell: it was
-        not); or the columns `outcome` and `value`.
+        The table has a column per factor and per outcome, with an empty cell for what was not
+        measured; or the columns `outcome` and `value` instead of the outcomes.
 
         table   the results
-        again   also where an earlier import holds exactly the same results
-        actor   who brings them; None: the one who opened the study
-        key     the same key again is the same request, not a second one
+        again   import the same results a second time
+        actor   who imports; None: the actor who opened the study
+        key     a repeated request with the same key is carried out once
         """
         from sidestep.studies.importing import import_of, take_over  # noqa: PLC0415
 
@@ -126,14 +126,14 @@ class Writing(Reading):
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """End the asking. Results may still be told; the record stays.
+        """Close the study to new questions. Open ones can still be answered.
 
-        accept     with today's recommendation
-        overrule   with this setting instead, with a reason
-        context    what the recommendation is for, where the study has one
-        reason     why; it stays on record
-        actor      who closes; None: the one who opened the study
-        key        the same key again is the same request, not a second one
+        accept     adopt today's recommendation
+        overrule   adopt this setting instead; needs a reason
+        context    context values for which it is recommended
+        reason     why; it is recorded
+        actor      who closes; None: the actor who opened the study
+        key        a repeated request with the same key is carried out once
         """
         if overrule is not None and (accept or not reason):
             raise InputError("overrule must come with a reason and without accept, got otherwise")

@@ -137,13 +137,13 @@ def test_the_page_says_mean_interval_difference_and_share_linear(folder, page):
         told["difference_high"],
     ):
         assert f"{value:.4g}" in page.text
-    assert "a tenth of Uniform" in page.text
+    assert "a tenth of a round of Uniform" in page.text
     assert "The grid of greedy" in page.text
     assert "(tuned)" in page.text
 
 
 def test_the_page_says_what_is_promised_and_how_to_repeat(page):
-    for words in ("Protection is in the reward", "unit ball", "sidestep report DIR", "numba"):
+    for words in ("Protection is part of the reward", "unit ball", "sidestep report DIR", "numba"):
         assert words in page.text
 
 
@@ -209,7 +209,7 @@ def test_the_failure_example_comes_with_its_picture(tmp_path, sketched):
     write(tmp_path, spec_of("oful", worlds=worlds), plain)
     report.build(tmp_path)
     assert (tmp_path / "figures/failure.png").exists()
-    assert "never shortens the confidence set" in (tmp_path / "report.html").read_text()
+    assert "never shrinks the confidence set" in (tmp_path / "report.html").read_text()
 
 
 def protected(job):

@@ -58,22 +58,24 @@ def final(summary, world, entry):
 @pytest.mark.full
 def test_the_finding_is_five_sentences_with_the_numbers_of_the_runs(summary):
     scope, stand, first, why, bound = story.sentences(summary, [])
-    assert scope.startswith("3 players met 5 worlds in 60 runs")
+    assert scope.startswith("3 players, 5 worlds, 60 runs")
     assert "lowest mean regret on 4 of 4 worlds" in stand
-    assert "on 1 more, where no arm shows which one is best, it is at up to 1.00 times" in stand
+    assert (
+        "on 1 more, where the arms cannot show which one is best, it is up to 1.00 times" in stand
+    )
     for world in ("synthetic", NOISY):
         for entry in PLAYERS:
             assert final(summary, world, entry) in first
-    assert "0% and 100% of its regret" in why
+    assert "causes 0% and 100% of its regret" in why
     (row,) = [row for world in summary.worlds for row in upper_rows(world) if row["proved"]]
     assert "holds in every run" in bound
-    assert f"{100 * row['largest'] / row['corrected']:.0f}% of it" in bound
+    assert f"{100 * row['largest'] / row['corrected']:.0f}% of the bound" in bound
 
 
 @pytest.mark.full
 def test_a_farthest_world_is_named_with_its_factor(summary):
     words = story.stand(story.rows_of(summary, []), "epsilon-greedy")
-    assert "farthest from it on synthetic: calm, by a factor of 5.00" in words
+    assert "its worst ratio is 5.00, on synthetic: calm" in words
 
 
 def test_what_was_not_played_is_not_spoken_of(tmp_path):

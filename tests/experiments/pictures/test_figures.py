@@ -228,6 +228,19 @@ def test_laws_are_drawn_and_named():
     assert any(np.array_equal(line.get_ydata(), law.y) for line in figure.axes[0].lines)
 
 
+def test_a_law_that_would_flatten_every_curve_leaves_the_frame_and_is_named():
+    law = Line("tiny bound", np.array([1.0, 200.0]), np.array([1e-9, 3e-9]))
+    figure = figures.growth(drawing("growth", laws=(law,)))
+    assert "out of frame: tiny bound, ends at 3e-09" in words_of(figure)
+    assert figure.axes[0].get_ylim()[0] > 1e-6
+
+
+def test_a_single_point_is_drawn_with_its_marker():
+    one = series("a")._replace(rounds=np.array([300.0]), mean=np.array([20.0]), slope=np.nan)
+    figure = figures.growth(Drawing("n", "pairs", [Panel("w", [one])], styles_of(["a"])))
+    assert any(line.get_markevery() == 1 for line in figure.axes[0].lines)
+
+
 @pytest.fixture(scope="module")
 def rendered():
     """Every kind of figure, with two panels of ten policies."""

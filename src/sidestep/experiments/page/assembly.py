@@ -33,8 +33,8 @@ from sidestep.experiments.page.plan import (
 from sidestep.experiments.pictures.sheets import Rendered
 from sidestep.experiments.spec import Spec
 
-TITLE = "What was played, and what came of it"
-ENDS = (("promises", "What is and is not promised"), ("repeat", "How to repeat it"))
+TITLE = "Bandits with protected outcomes: results"
+ENDS = (("promises", "What is and is not promised"), ("repeat", "How to reproduce it"))
 
 
 class Material(NamedTuple):

@@ -16,18 +16,18 @@ from sidestep.experiments.page.page import (
 from sidestep.experiments.pictures.sheets import Rendered
 
 UPPER = (
-    "Upper bounds are proved for Protected LinUCB on the unit ball only, with probability 1 - δ, the "
-    "main one for M = R = rho = 1; over arms they stand for scale. λ_min is estimated from the traces, "
-    "median over runs. A bound above 2MT says nothing: nobody can lose more."
+    "The upper bounds are proved only for Protected LinUCB on the unit ball, with probability 1 - δ, "
+    "and the main one for M = R = rho = 1. Over arms they are shown for comparison. λ_min is estimated "
+    "from the traces (median over runs). A bound above 2MT is vacuous: no policy can lose more."
 )
 BOUND = (
-    "Mean regret and the bounds on logarithmic axes, {}. The bound for posterior sampling, ours, is an "
-    "average over the prior; it is drawn where every protected vector counts (L = s)."
+    "Mean regret and the bounds on logarithmic axes, {}. Our bound for posterior sampling is an "
+    "average over the prior; it needs L = s."
 )
 PAIR = (
-    "The larger of the two mean regrets against the horizon, and what no policy can stay below on "
+    "The larger of the two mean regrets against the horizon, and the lower bound: no policy can stay "
+    "below it on both instances."
 )
-"both."
 
 
 def upper(worlds: Sequence[WorldSummary], pictures: Mapping[str, Rendered]) -> str:

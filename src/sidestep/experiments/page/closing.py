@@ -10,29 +10,29 @@ from sidestep.experiments.spec import Spec, parse_spec, shipped_specs
 
 NEWLINE = "\n"
 PROMISES = (
-    "Regret is pseudo-regret: what the best action of the round would have earned, knowing the "
-    "vectors, less what the action played earns, both by the reward ⟨a, θ⊥⟩. The reward is never "
-    "observed; below zero is possible only where a basis vector off the menu beats the menu.",
-    "Where a world has tolerances, regret is by that aim: the effect on the target less a penalty for "
-    "every protected effect beyond its tolerance. Rounds beyond one are counted by the hidden vectors; "
-    "no player here promises to keep a tolerance in every round.",
-    "Protection is in the reward and nowhere else. On the unit ball the best action is orthogonal to "
-    "every protected vector. Over finitely many arms it need not be: the best arm by this reward may "
-    "move a protected outcome, even more than an unprotected choice does. Nothing here bounds a "
-    "side effect on arms; the tables of effects show it.",
-    "Effects and rewards late in the run are estimates: every vector by least squares from all that "
-    "was measured of it in a run, by all policies together, since they meet the same world. A dash "
-    "stands where nobody measured that outcome along the actions played.",
+    "Regret is pseudo-regret: the reward ⟨a, θ⊥⟩ of the best action of the round minus that of the "
+    "action played. The reward is never observed. Regret can be negative only if a basis vector that "
+    "is not in the list of arms is played and beats the list.",
+    "If a world has tolerances, the reward is the effect on the target minus a penalty for every "
+    "protected effect beyond its tolerance. Rounds beyond a tolerance are counted with the true "
+    "vectors; no player promises to keep a tolerance in every round.",
+    "Protection is part of the reward only. On the unit ball the best action is orthogonal to every "
+    "protected vector. In a finite list the best arm by this reward may move a protected outcome, even "
+    "more than an unprotected choice. No side effect is bounded there; the tables of effects show "
+    "them.",
+    "Effects and rewards late in the run are estimates: every vector is fitted by least squares to all "
+    "its measurements in a run, by all policies together, because they play the same world. A dash "
+    "means that no policy measured that outcome along the played actions.",
     "The regret bound is proved for Protected LinUCB on the unit ball, with an exact optimistic "
     "action. Over finitely many arms no upper bound is proved for any policy here, and optimism can "
     "lock in for good.",
     "The lower bound says that no policy does well on both instances of a pair that depends on the "
-    "horizon. It is no statement about any one world.",
+    "horizon. It says nothing about a single world.",
     "Bands are ± 1 sd between runs, as in the paper. Intervals are 95% intervals for the mean "
     "(Student, over runs); with few or skewed runs they are rough. Differences are taken run by run "
     "on the same world, arms and noise. Nothing is corrected for the number of comparisons.",
-    "A tuned policy is the best point of its grid on the very runs that are shown: in its favour.",
-    "The paper's CORE-SET plays basis vectors, which need not be on the menu.",
+    "A tuned policy is the best point of its grid on the runs shown, which favours it.",
+    "The paper's CORE-SET plays basis vectors, which need not be in the list of arms.",
 )
 
 
@@ -52,7 +52,7 @@ def repeat(summary: Summary) -> str:
         f"Report built on {text(machine)}, Python {platform.python_version()}.",
         f"Traces written with {text('; '.join(versions))}.",
         "Run r of an experiment has the seed of the experiment + r: world, arms, noise and choices "
-        "follow from it, so two policies of one run meet the same world, arms and noise.",
+        "follow from it, so two policies in one run see the same world, arms and noise.",
         "Traces: EXPERIMENT/traces/WORLD/POLICY/RUN.parquet, settings in each file's metadata; "
         "tables as CSV in tables/, figures as PNG and SVG in figures/.",
     ]
@@ -65,7 +65,7 @@ def repeat(summary: Summary) -> str:
         details(f"Settings of {name}", f"<pre>{text(knobs)}</pre>\n") for name, knobs in settings
     ]
     folded = details("Machine, versions, seeds, files", items(lines))
-    return section(2, "repeat", "How to repeat it", shell, folded, *specs)
+    return section(2, "repeat", "How to reproduce it", shell, folded, *specs)
 
 
 def _command(spec: Spec) -> str:

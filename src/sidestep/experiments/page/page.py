@@ -111,12 +111,14 @@ def pictures_row(drawn: Sequence[str]) -> str:
 
 
 def paragraphs(parts: Mapping[str, Sequence[str]]) -> str:
-    """Sentences under a word each: what the paper says, what was found."""
-    return "".join(
-        f'<p class="told"><b>{text(name)}.</b> {text(" ".join(lines))}</p>\n'
-        for name, lines in parts.items()
-        if lines
-    )
+    """Sentences under a word each: what the paper says, what was found; several as a list."""
+    said = []
+    for name, lines in parts.items():
+        if len(lines) > 1:
+            said.append(f'<p class="told"><b>{text(name)}.</b></p>\n{items([*map(text, lines)])}')
+        elif lines:
+            said.append(f'<p class="told"><b>{text(name)}.</b> {text(lines[0])}</p>\n')
+    return "".join(said)
 
 
 def section(level: int, anchor: str, title: str, *parts: str) -> str:

@@ -20,19 +20,21 @@ ORDER = ("synthetic", "warfarin", "failure", "lower-bound", "ball")  # the paper
 OURS, THEIRS, GREEDY = "directed-thompson", "protected-linucb", "epsilon-greedy"
 
 SAYS = {
-    "synthetic": "The first figure has two curves, epsilon-greedy and Protected LinUCB, over 1000 "
-    "rounds at R = 0.001: mean and one standard deviation. No number is printed beside it. The caption "
-    "has d = 6 and L = 4, the text d = 5 and L = 3; ten runs here, four there.",
-    "warfarin": "The second figure has the same two players over the therapies of 1832 patients, an "
-    "action set “large enough to approximate” all of R^8: stability of the therapy is the target, the "
-    "distance of INR from 2.5 is protected. A rule for the ball serves “as a heuristic”.",
-    "failure": "With two arms in the plane an optimist “will just play a_1 again” and “suffers linear "
-    "regret”, once a certain vector lies in his confidence set: what he plays never tells him better.",
-    "lower-bound": "There are two instances, chosen by the horizon T, of which every algorithm fails "
-    "on one: the larger regret is at least e^-21/16 T^(3/4). So no algorithm has √T on every action set.",
-    "ball": "Where every action of the unit ball may be played, the regret of Protected LinUCB is, "
-    "with probability 1 - δ, at most of order (s+1)/λ_min √(T d log T), and what CORE-SET costs. "
-    "It is the paper's only upper bound, and neither of its experiments is on the ball.",
+    "synthetic": "The first figure shows epsilon-greedy and Protected LinUCB over 1000 rounds at "
+    "R = 0.001, with mean and one standard deviation. The paper gives no numbers. The caption says "
+    "d = 6, L = 4 and ten runs; the text says d = 5, L = 3 and four runs.",
+    "warfarin": "The second figure shows the same two players on the therapies of 1832 patients, an "
+    "action set “large enough to approximate” all of R^8. The target is the stability of the therapy; "
+    "the distance of INR from 2.5 is protected. The rule for the ball serves “as a heuristic”.",
+    "failure": "With two arms in the plane an optimistic player “will just play a_1 again” and "
+    "“suffers linear regret” once a certain vector lies in its confidence set, because a_1 never shows "
+    "the difference.",
+    "lower-bound": "For every horizon T there are two instances such that every algorithm fails on one "
+    "of them: the larger regret is at least e^-21/16 T^(3/4). So no algorithm achieves √T on every "
+    "action set.",
+    "ball": "If every action of the unit ball may be played, the regret of Protected LinUCB is, with "
+    "probability 1 - δ, at most of order (s+1)/λ_min √(T d log T) plus the cost of CORE-SET. This is "
+    "the paper's only upper bound, and neither of its experiments is on the ball.",
 }
 
 
@@ -118,8 +120,8 @@ def _synthetic(look: Look) -> tuple[list[str], list[str]]:
         differs.append(
             f"At the caption's settings the mean of the paper's player is {factor} times that of tuned "
             f"epsilon-greedy; in the median run they end at {medians[0]} and {medians[1]}. CORE-SET "
-            f"took up to {look.longest_core_set('synthetic', THEIRS)} rounds: the nearer the side "
-            "effects are to each other, the more."
+            f"took up to {look.longest_core_set('synthetic', THEIRS)} rounds; it takes longer if the "
+            "side effects are nearly parallel."
         )
     return found, differs + _open_core_sets(look)
 
@@ -133,7 +135,7 @@ def _open_core_sets(look: Look) -> list[str]:
     ]
     parts = [f"{share(row['core_set_open'])} at {world.spec.title}" for world, row in stuck]
     words = "Runs whose CORE-SET had not ended by the last round: "
-    return [f"{words}{'; '.join(parts)}. The paper has one noise level."] if stuck else []
+    return [f"{words}{'; '.join(parts)}. The paper has only one noise level."] if stuck else []
 
 
 def _warfarin(look: Look) -> tuple[list[str], list[str]]:
@@ -146,13 +148,13 @@ def _warfarin(look: Look) -> tuple[list[str], list[str]]:
     rows = [row for world in look.worlds if (row := look.row(world.spec.id, THEIRS))]
     if any(row["share_linear"] > STUCK for row in rows):
         differs.append(
-            "The records are a list of arms, not the ball, and on a list the paper's player can settle "
-            f"on a wrong arm for good. Its runs that turned linear: {look.linear(THEIRS)}; of Directed "
-            f"Thompson {look.linear(OURS)}."
+            "The records are a list of arms, not the ball, and on a list the paper's player can choose "
+            f"a wrong arm for ever. Its runs that turned linear: {look.linear(THEIRS)}; runs of "
+            f"Directed Thompson: {look.linear(OURS)}."
         )
     differs.append(
-        "The paper's instance (paper/raw) does not show which arm is best, because one of its drugs is "
-        "never taken: a low regret there is a convention about what no arm shows, not knowledge."
+        "On the paper's instance (paper/raw) no player can learn which arm is best, because one of the "
+        "drugs is never taken. A low regret there depends on a convention about that drug."
     )
     return found, differs
 
@@ -167,12 +169,12 @@ def _failure(look: Look) -> tuple[list[str], list[str]]:
     differs = []
     if shares and max(shares) - min(shares) > STUCK:
         differs.append(
-            "The example begins where the vector that deceives is in the set already. From a cold "
-            "start it depends on the noise whether it gets there."
+            "The example assumes that the misleading vector is already in the confidence set. From a "
+            "cold start the noise decides whether it gets there."
         )
     differs.append(
-        "With the vector that print names the two arms tie at cos²(π/8); a_1 is strictly ahead only "
-        "where the set reaches beyond it."
+        "With the printed vector the two arms tie at cos²(π/8); a_1 is strictly ahead only if the set "
+        "contains more than that vector."
     )
     return found, differs
 
@@ -183,17 +185,18 @@ def _lower_bound(look: Look) -> tuple[list[str], list[str]]:
         last = [row for row in pair.rows() if row["horizon"] == pair.horizons[-1]]
         best = min(last, key=lambda row: row["larger"])
         grows = ", ".join(f"{one.label} {slope(one.slope)}" for one in pair.series())
+        fitted = f" Fitted exponents over T: {grows}." if len(pair.horizons) > 1 else ""
         found.append(
-            f"At T = {pair.horizons[-1]} the smallest of the larger regrets is {brief(best['larger'])} "
-            f"({best['policy']}). Fitted exponents over T: {grows}."
+            f"At T = {pair.horizons[-1]} the smallest of these larger regrets is "
+            f"{brief(best['larger'])} ({best['policy']}).{fitted}"
         )
         differs.append(
-            f"The printed constant is so small that it cannot be seen: {brief(best['printed'])} at "
-            f"that horizon. With the constants of its own proof put right the bound is "
-            f"{brief(best.get('corrected'))}; nobody is below it."
+            f"The printed bound is too small to be seen, {brief(best['printed'])} at that horizon. "
+            f"With the constants of its proof corrected it is {brief(best.get('corrected'))}; no "
+            "player is below it."
             if best.get("corrected", 0) <= best["larger"]
-            else f"A policy is below the corrected bound, {brief(best['corrected'])}: on so few runs a "
-            "mean may be."
+            else f"A policy is below the corrected bound, {brief(best['corrected'])}, as a mean over "
+            "so few runs may be."
         )
     return found, differs
 
@@ -225,8 +228,8 @@ def _silent(world: WorldSummary, row: Row) -> str:
     if not silent:
         return ""
     return (
-        f"At {world.spec.title} what is printed is above 2MT = {brief(most)}, which nobody can lose "
-        f"({', '.join(silent)}): true, and no news at this horizon."
+        f"At {world.spec.title} the printed bound exceeds 2MT = {brief(most)}, the largest possible "
+        f"regret ({', '.join(silent)}): it is vacuous at this horizon."
     )
 
 

@@ -25,18 +25,18 @@ from sidestep.experiments.spec import Spec
 
 CAPTIONS = {
     "regret": "Cumulative regret: mean over the runs, and one standard deviation as a band.",
-    "growth": "The means on logarithmic axes. Exponent: slope over the last half, drawn broad.",
-    "phases": "Where regret was paid: while looking for the core set, exploring, playing.",
-    "finals": "Final regret of every run: quartiles, median, ends.",
-    "tolerances": "Share of rounds that moved a protected outcome beyond its tolerance; diamonds: share "
-    "of runs that recommend such an action after the last round.",
-    "queries": "Which vector was measured how often; 0 is the target.",
-    "widths": "Half-width of the interval for the measured effect before it was measured.",
+    "growth": "Means on logarithmic axes. Exponent: slope over the last half (thick line).",
+    "phases": "Regret by phase: CORE-SET, exploring, playing.",
+    "finals": "Final regret of all runs: quartiles, median, extremes.",
+    "tolerances": "Share of rounds that moved a protected outcome beyond its tolerance; diamonds: "
+    "share of runs that recommend such an action after the last round.",
+    "queries": "How often each vector was measured; 0 is the target.",
+    "widths": "Half-width of the interval for the measured effect, before the measurement.",
 }
 
 KEPT = (
-    "Within tolerances, by world: share of rounds beyond one; share of runs whose last recommendation "
-    "is truly within all; in brackets, share of runs that say so, and how many of those are right."
+    "Tolerances, by world: share of rounds beyond one; share of runs whose last recommendation is "
+    "truly within all; in brackets, share of runs that say so, and how many of those are right."
 )
 ACROSS = (
     "Final regret, mean ± sd, by world; in brackets the share of runs that turned linear, if any."
@@ -51,9 +51,10 @@ def has_failure(worlds: Sequence[WorldSummary]) -> bool:
 def failure_figure(pictures: Mapping[str, Rendered]) -> str:
     """The picture of the failure example."""
     words = (
-        "The instance: playing a_1 = u(45°) never shortens the confidence set of the protected vector "
-        "along u(-45°), so the optimist may go on hoping for the vector drawn in orange. Protecting "
-        "that one, both arms are worth cos²(π/8); in truth a_2 is the better one by 0.21 a round."
+        "The instance: playing a_1 = u(45°) never shrinks the confidence set of the protected vector "
+        "along u(-45°), so an optimistic player may keep hoping for the vector drawn in orange. If "
+        "that vector is protected, both arms are worth cos²(π/8); in truth a_2 is better by 0.21 per "
+        "round."
     )
     return picture(pictures["failure"].svg, words)
 
@@ -133,7 +134,7 @@ def _settings(spec: Spec, world: WorldSummary) -> Row:
     row: Row = {"world": world.spec.title or world.spec.id, "rounds": world.horizon}
     runs = world.spec.runs or spec.runs
     row |= {"runs": runs, "seeds": f"{spec.seed} to {spec.seed + runs - 1}"}
-    row |= {"kept": "every round" if spec.every == 1 else f"each {spec.every}th"}
+    row |= {"recorded": "every round" if spec.every == 1 else f"every {spec.every}th"}
     problem = world.facts.problem
     if problem:
         row |= {"d": problem.dim, "L": problem.n_protected, "s": problem.subspace_dim}
@@ -191,14 +192,14 @@ def main_table(summary: Summary, world: WorldSummary) -> str:
             line["its 95% interval"] = interval(row["difference_low"], row["difference_high"])
         line |= {"linear": share(row["share_linear"]), "exponent": slope(row["exponent"])}
         line |= {"CORE-SET rounds": row["core_set_rounds"]} if phase else {}
-        line |= {"s a run": row["seconds"], "rounds/s": row["rounds_per_second"]}
+        line |= {"s per run": row["seconds"], "rounds/s": row["rounds_per_second"]}
         lines.append(line)
     rule = rows[0]["linear_rule"]
-    limit = "Uniform's" if rule == "Uniform" else "that of its own first 5% of rounds"
+    limit = "a round of Uniform" if rule == "Uniform" else "one in its own first 5% of rounds"
     caption = (
         f"Final cumulative pseudo-regret after {world.horizon} rounds. Reference: "
-        f"{names.get(reference, 'none')}, on the same runs. Linear: the last half cost more than 0.9 "
-        f"of the first, and a round more than a tenth of {limit}."
+        f"{names.get(reference, 'none')}, on the same runs. Linear: the regret of the second half is "
+        f"more than 0.9 of the first, and a round costs more than a tenth of {limit}."
     )
     return table(lines, caption)
 
@@ -239,7 +240,7 @@ def _effects(world: WorldSummary) -> str:
         for row in shown
     ]
     caption = (
-        "What a round did to every outcome, over the last tenth of the rounds: mean (mean size). "
+        "Effect of a round on every outcome, over the last tenth of the rounds: mean (mean size). "
         f"Estimated from the traces; standard error of a mean about {number(world.facts.error)}."
     )
     return table(lines, caption)
@@ -252,4 +253,6 @@ def _queries(world: WorldSummary) -> str:
         if row["policy"] in names:
             line = counts.setdefault(row["policy"], {"policy": names[row["policy"]]})
             line[f"vector {row['vector']}"] = row["mean"]
-    return table(list(counts.values()), "Mean number of queries a run, by vector; 0 is the target.")
+    return table(
+        list(counts.values()), "Mean number of measurements per run, by vector; 0 is the target."
+    )

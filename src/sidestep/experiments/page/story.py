@@ -14,9 +14,9 @@ from sidestep.experiments.page.paper import GREEDY, OURS, THEIRS, place_of
 from sidestep.experiments.pictures.sheets import Panel
 
 FIGURE = (
-    "Mean final regret of every player relative to the lowest on that world: the further to the left, "
-    f"the better. Grey: within {NEAR:g} times the lowest. Hollow: more than a tenth of its runs turned "
-    "linear."
+    "Mean final regret of every player relative to the lowest on that world: further to the left is "
+    f"better. Grey band: within {NEAR:g} times the lowest. Hollow marker: more than a tenth of the "
+    "runs turned linear."
 )
 FIRST, NOISY = ("synthetic", "synthetic"), ("synthetic", "synthetic-r0.1")  # experiment, world
 
@@ -69,8 +69,8 @@ def sentences(summary: Summary, pairs: Sequence[Pairs]) -> list[str]:
 def _scope(summary: Summary) -> str:
     players = {entry.id for spec in summary.specs for entry in spec.policies}
     return (
-        f"{len(players)} players met {len(summary.worlds)} worlds in {summary.runs.height} runs; each "
-        "pays regret, what a genie who knows the hidden vectors would have earned more."
+        f"{len(players)} players, {len(summary.worlds)} worlds, {summary.runs.height} runs: regret is "
+        "the reward lost against a player who knows the hidden vectors."
     )
 
 
@@ -84,14 +84,14 @@ def stand(rows: Sequence[Row], entry: str) -> str:
     led, near = (sum(factor <= limit for factor in judged.values()) for limit in (1, NEAR))
     worst = max(judged, key=judged.__getitem__)
     words = (
-        f"{found[0].label}, ours, has the lowest mean regret on {led} of {len(judged)} worlds and stays "
+        f"Our {found[0].label} has the lowest mean regret on {led} of {len(judged)} worlds and is "
         f"within {NEAR:g} times the lowest on {near}"
     )
     if judged[worst] > 1:
-        words += f"; it is farthest from it on {worst}, by a factor of {times(judged[worst])}"
+        words += f"; its worst ratio is {times(judged[worst])}, on {worst}"
     if aside:
         words += (
-            f"; on {len(aside)} more, where no arm shows which one is best, it is at up to "
+            f"; on {len(aside)} more, where the arms cannot show which one is best, it is up to "
             f"{times(max(aside.values()))} times the lowest"
         )
     return f"{words}."
@@ -130,9 +130,9 @@ def _first_figure(summary: Summary) -> str:
         return ""
     left, right = ([brief(float(one.final.mean())) for one in group] for group in ends)
     return (
-        f"On the world of the paper's first figure it ends at {left[0]} where the paper's player, "
-        f"Protected LinUCB, ends at {left[1]} and tuned epsilon-greedy at {left[2]}; at a hundred "
-        f"times that noise at {right[0]}, {right[1]} and {right[2]}."
+        f"On the world of the paper's first figure it ends at {left[0]}, the paper's player (Protected "
+        f"LinUCB) at {left[1]} and tuned epsilon-greedy at {left[2]}; with a hundred times that noise "
+        f"they end at {right[0]}, {right[1]} and {right[2]}."
     )
 
 
@@ -147,8 +147,8 @@ def _why(summary: Summary) -> str:
         return ""
     return (
         "The paper's player does not win there because its first phase, CORE-SET, measures every side "
-        f"effect along every axis until a worst-case bound is met: {spent[0]} and {spent[1]} of its "
-        "regret are paid in that phase."
+        f"effect along every axis until a worst-case bound holds: this phase causes {spent[0]} and "
+        f"{spent[1]} of its regret."
     )
 
 
@@ -160,6 +160,6 @@ def _beside_the_bound(summary: Summary) -> str:
     parts = [row["largest"] / row["corrected"] for row in rows]
     holds = "in every run" if max(parts) <= 1 else "not in every run"
     return (
-        f"On the unit ball, where its theorem is proved, the bound holds {holds}: the largest regret "
-        f"is {share(float(np.max(parts)))} of it."
+        f"On the unit ball, where the paper's theorem applies, its regret bound holds {holds}: the "
+        f"largest regret is {share(float(np.max(parts)))} of the bound."
     )

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from sidestep.core.arrays import FloatArray
+from sidestep.experiments.numbers.bounds import Line
 from sidestep.experiments.numbers.summary import NEAR, STUCK, Series
 from sidestep.experiments.pictures.sheets import (
     GREY,
@@ -42,6 +43,7 @@ FILLS = {  # apart in grey as well
 RARE = ("held", "cautious", "confirm")  # named only where they were paid for
 
 
+FLAT = 1e-3  # of the smallest regret: a law below that would flatten all curves
 BARE = ("regret", "panel")  # several of them, or few words: a page has one legend for all
 
 
@@ -99,15 +101,26 @@ def growth(drawing: Drawing) -> Figure:
     for axis, panel in zip(axes, drawing.panels, strict=True):
         for series in panel.series:
             good, look = series.mean > 0, look_of(drawing.styles[series.entry])
-            axis.plot(series.rounds[good], series.mean[good], markevery=0.15, **look)
+            often = 0.15 if good.sum() > 1 else 1  # a single point is its marker
+            axis.plot(series.rounds[good], series.mean[good], markevery=often, **look)
             late = good & (series.rounds >= series.rounds[-1] / 2) & math.isfinite(series.slope)
             axis.plot(
                 series.rounds[late], series.mean[late], color=look["color"], linewidth=5, alpha=0.2
             )
-        for k, law in enumerate(drawing.laws):
-            axis.plot(law.x, law.y, **law_look_of(k))
+        _draw_laws(axis, panel, drawing.laws)
         log_axes(axis, "no regret above zero")
     return figure
+
+
+def _draw_laws(axis: Axes, panel: Panel, laws: Sequence[Line]) -> None:
+    """The laws; one that would flatten all curves is left out of the frame, and named."""
+    paid = [float(mean) for series in panel.series for mean in series.mean if mean > 0]
+    for k, law in enumerate(laws):
+        if paid and max(law.y) < FLAT * min(paid):
+            words = f"out of frame: {law.label}, ends at {law.y[-1]:.2g}"
+            axis.text(0.98, 0.02, words, transform=axis.transAxes, ha="right", fontsize=7)
+        else:
+            axis.plot(law.x, law.y, **law_look_of(k))
 
 
 def _exponents(series: Series, name: str, panels: Sequence[Panel]) -> str:

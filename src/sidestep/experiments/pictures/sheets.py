@@ -214,8 +214,8 @@ def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
     _rows(axis, [""] * rows, label)
     axis.set_ylim(rows - 0.6, -0.65)
     for row, panel in enumerate(drawing.panels):
-        look = {"va": "center", "ha": "right", "fontsize": 7.5, "color": GREY}
-        axis.text(1.0, row - 0.42, panel.title, look, transform=axis.get_yaxis_transform())
+        look = {"va": "center", "ha": "left", "fontsize": 7.5, "color": GREY}
+        axis.text(0.01, row - 0.42, panel.title, look, transform=axis.get_yaxis_transform())
         axis.axhline(row - 0.62, color="#dddddd", linewidth=0.5)
     looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]
     handles = [axis.plot([], [], **look)[0] for look in looks]

@@ -68,9 +68,11 @@ def _chance(before: Best, after: Best) -> str:
         return ""
     now = percent(after.probability)
     if before.candidate != after.candidate:
-        return f"No. {after.candidate} is now the best with {now}; before it was no. {before.candidate}."
+        best = f"No. {after.candidate} is now {now} likely to be the best"
+        return f"{best}; before it was no. {before.candidate}."
     return (
-        f"No. {after.candidate} is the best with {now}, before {percent(before.probability or 0)}."
+        f"No. {after.candidate} is {now} likely to be the best, "
+        f"{percent(before.probability or 0)} before."
     )
 
 

@@ -119,7 +119,7 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
         doubt = _doubt_text(" It should remove", shares, measured, beside)
         return f"{text}{doubt}." if doubt else text
     if rival is None:
-        return f"What is known least for the decision is {measured}."
+        return f"Of what the decision depends on, {measured} is known least."
     known = f"{_best_words(body)}, " if is_best(body, rival) else ""
     return (
         f"Two {words.candidates} contend: this one and {known}{_named(plan, rival)}. "
@@ -159,7 +159,7 @@ def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside
     if shares.get(measured, 0.0) >= most:
         doubt = _doubt_text(": this one result should remove", shares, measured, beside)
         return f"What tells them apart best is what they do to {measured}{doubt}."
-    why = f"Most of what is not known of this {plan.words.candidate}'s own worth is {measured}"
+    why = f"What is least certain of this {plan.words.candidate}'s worth is what it does to {measured}"
     if len({outcome.cost for outcome in plan.outcomes}) > 1:
         why += ", for its cost"
     return f"{why}{_doubt_text('; the result should remove', shares, measured, beside)}."
@@ -181,8 +181,8 @@ def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: 
 def _held_text(plan: Plan, rival: Mapping[str, Any] | None) -> str:
     """Caution lets nothing but the baseline pass; only a person can let more pass."""
     text = (
-        f"Of no other {plan.words.candidate} is it sure enough that it stays within limits, so this one "
-        "is asked again, and tells nothing of the others."
+        f"No other {plan.words.candidate} is known well enough to stay within limits, so this one is "
+        "asked again. It tells nothing of the others."
     )
     if rival is None:
         return text
@@ -223,7 +223,7 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
 
 def risk_text(plan: Plan) -> str:
     """What a price has in it beside the goal, to follow a noun."""
-    return "" if plan.aim == CLEAN or not plan.protected else ", with what may go beyond limits"
+    return "" if plan.aim == CLEAN or not plan.protected else ", counting what may go beyond limits"
 
 
 def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:
@@ -269,8 +269,8 @@ def fence_text(plan: Plan, body: Mapping[str, Any]) -> str:
         return "You decide."
     if caution := plan.knobs.get("caution"):
         return (
-            f"Asked with caution: within all limits with at least {percent(caution)}, as far as is "
-            "known. You decide."
+            f"Asked with caution: at least {percent(caution)} likely to be within all limits, as far as "
+            "is known. You decide."
         )
     if body["action"] == plan.baseline:
         return ""

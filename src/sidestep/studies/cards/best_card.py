@@ -121,7 +121,7 @@ def standing_text(plan: Plan, best: Best) -> Prose | None:
         named = "" if best.candidate is None else f"no. {best.candidate}: "
         leader = f"The leading contender is {named}{set_text(plan.factors, best.action)}."
         if best.chance is not None:
-            leader += f" It is within all limits with {percent(best.chance)}."
+            leader += f" It is {percent(best.chance)} likely to be within all limits."
         return Prose(f"{more}{leader}", lead="Not enough data yet." if few else lead)
     if few:
         return Prose(more.strip(), lead="Not enough data yet.")
@@ -229,11 +229,8 @@ def limits_text(plan: Plan, best: Best) -> Prose | None:
     if best.within and best.action == plan.baseline:
         return None  # nothing moves there
     if best.within:
-        lead = f"Every {plan.words.outcome} within limits:"
-        chance = (
-            "19 times in 20" if best.chance is None else f"together with {percent(best.chance)}"
-        )
-        return Prose(f"{listed(names)}, {chance}.", lead=lead)
+        text = "19 times in 20" if best.chance is None else f"{percent(best.chance)} likely"
+        return Prose(f"{text}.", lead=f"Every {plan.words.outcome} within limits:")
     if beyond := [name for name in names if verdicts[name] == BEYOND]:
         return Prose(f"{listed(beyond)}.", lead="Beyond limits:")
     if all(verdict == WITHIN for verdict in verdicts.values()):
@@ -275,14 +272,14 @@ def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
     text = f"{so_far} so far; {narrowing.results} here would narrow it to ±{width}."
     if narrowing.results is None:
         text = f"{so_far} so far; more here alone would narrow it to ±{width} at best."
-    return Prose(text, lead=f"Not for {outcome.name}:")
+    return Prose(text, lead=f"Not settled for {outcome.name}:")
 
 
 def contest_text(plan: Plan, best: Best, *, shares: bool = True) -> Prose:
     """Which is best: settled, open, or open and hardly of consequence; `shares`: who contends."""
     words = plan.words
     if best.probability is not None and best.probability >= CLOSE:
-        return Prose(f"It is the best {words.candidate} with {percent(best.probability)}.")
+        return Prose(f"It is {percent(best.probability)} likely to be the best {words.candidate}.")
     hardly = ", and hardly matters" if best.enough else ""
     if not shares:
         return Prose(f"is open{hardly}.", lead=f"Which {words.candidate} is best")

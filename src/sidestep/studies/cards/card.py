@@ -105,6 +105,9 @@ class Card:
 
         return card_html(self)
 
+    def __repr__(self) -> str:
+        return f"Card({self.kind!r}, {self.title!r})"
+
     def __str__(self) -> str:
         return self.text()
 

@@ -27,7 +27,10 @@ def explain_card(plan: Plan, name: str, rows: tuple[Row, ...], top: int = 8) -> 
     )
     limits = any(outcome.tolerance is not None for outcome in plan.protected)
     shapes = " ● within limits, ◐ not settled, ▲ beyond limits." if limits else ""
-    legend = f"Changes from the baseline, of {names}.{shapes} best: how likely it is."
+    legend = (
+        f"A {plan.words.candidate} is {names}. Effects are changes from the baseline.{shapes} "
+        "best: how likely it is the best."
+    )
     return Card(
         kind="explain",
         title=f"The {plan.words.candidates}",

@@ -42,9 +42,8 @@ def verify_card(verdict: "Verdict", replay: "tuple[int, list[Difference]] | None
     entries = counted(verdict.events, "entry", "entries")
     lines = [Prose(f"{flaw.sentence}") for flaw in verdict.flaws]
     if verdict.holds:
-        lines.append(
-            Prose(f"{entries}, tip {verdict.hash[:16]}. Note it elsewhere: verify --known.")
-        )
+        tip = f"{entries}, tip {verdict.hash[:16]}."
+        lines.append(Prose(f"{tip} Keep the tip elsewhere; verify --known checks against it."))
     holds = verdict.holds
     if replay is not None:
         count, differences = replay

@@ -20,6 +20,7 @@ from sidestep.errors import AccountExists, AccountNotFound, InputError, KeyReuse
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE
 from sidestep.studies.storage.events import digest, utc_now, written
 from sidestep.studies.storage.faults import sentences
+from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.statements import NEW_SECRET
 from sidestep.studies.storage.tables import CHANGES, GRANTS, PEOPLE, SECRETS, TOKENS
@@ -54,12 +55,17 @@ class Token(NamedTuple):
         return self.revoked is None and (self.expires is None or written(now) < self.expires)
 
 
-_PERSON, _TOKEN = sa.select(PEOPLE), sa.select(TOKENS)
-_PERSON_BY_ID = _PERSON.where(PEOPLE.c.id == sa.bindparam("sought"))
-_PERSON_BY_NAME = _PERSON.where(PEOPLE.c.name == sa.bindparam("sought"))
-_TOKEN_BY_ID = _TOKEN.where(TOKENS.c.id == sa.bindparam("sought"))
-_TOKEN_BY_KEY = _TOKEN.where(TOKENS.c.key == sa.bindparam("sought"))
-_ADMINS = sa.select(GRANTS.c.holder).where(GRANTS.c.study == EVERYWHERE, GRANTS.c.role == ADMIN)
+_sought: sa.BindParameter[str] = sa.bindparam("sought")
+_PERSON, _TOKEN = Ready(sa.select(PEOPLE)), Ready(sa.select(TOKENS))
+_PERSON_BY_ID = Ready(sa.select(PEOPLE).where(PEOPLE.c.id == _sought))
+_PERSON_BY_NAME = Ready(sa.select(PEOPLE).where(PEOPLE.c.name == _sought))
+_TOKEN_BY_ID = Ready(sa.select(TOKENS).where(TOKENS.c.id == _sought))
+_TOKEN_BY_KEY = Ready(sa.select(TOKENS).where(TOKENS.c.key == _sought))
+_ANY = tuple(Ready(sa.select(table.c.id).limit(1)) for table in (PEOPLE, TOKENS))
+_ADMINS = Ready(
+    sa.select(GRANTS.c.holder).where(GRANTS.c.study == EVERYWHERE, GRANTS.c.role == ADMIN)
+)
+_SECRET = Ready(sa.select(SECRETS.c.value).where(SECRETS.c.name == _sought))
 
 
 class Accounts:
@@ -159,9 +165,7 @@ class Accounts:
 
     def anybody(self) -> bool:
         """Whether there is a person or a token at all."""
-        return bool(self._read(sa.select(PEOPLE.c.id).limit(1))) or bool(
-            self._read(sa.select(TOKENS.c.id).limit(1))
-        )
+        return any(self._read(statement) for statement in _ANY)
 
     def has_admin(self) -> bool:
         """Whether there is somebody, or a good token, that may do everything."""
@@ -171,13 +175,12 @@ class Accounts:
 
     def secret(self, name: str) -> str:
         """A secret that all replicas share, made when it is first asked for."""
-        wanted = sa.select(SECRETS.c.value).where(SECRETS.c.name == name)
-        known = self._read(wanted)
+        known = self._read(_SECRET, sought=name)
         if not known:
             fresh = {"name": name, "value": secrets.token_hex(32)}
             with self.database.transaction(lambda _: None) as (connection, _):
                 connection.execute(NEW_SECRET[connection.dialect.name], fresh)
-            known = self._read(wanted)  # perhaps another replica's, which was faster
+            known = self._read(_SECRET, sought=name)  # perhaps another replica's, which was faster
         return str(known[0][0])
 
     @contextmanager
@@ -188,7 +191,7 @@ class Accounts:
             with sentences(self.database.where):
                 connection.execute(sa.insert(CHANGES), change_values(actor, body))
 
-    def _read(self, statement: sa.Executable, **values: Any) -> Any:
+    def _read(self, statement: Ready, **values: Any) -> Any:
         return self.database.read(statement, values)
 
 

@@ -15,6 +15,7 @@ from sidestep.studies.people.accounts import change_values, check_future
 from sidestep.studies.people.roles import EVERYWHERE, Grant, Rights, checked_roles
 from sidestep.studies.recording import check_asked
 from sidestep.studies.storage.events import digest, utc_now, written
+from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.statements import NEW_GRANT
 from sidestep.studies.storage.tables import CHANGES, GRANTS, LINKS
@@ -38,10 +39,13 @@ class Link(NamedTuple):
         return self.revoked is None and written(now) < self.expires
 
 
-_HELD = sa.select(GRANTS.c.study, GRANTS.c.role).where(GRANTS.c.holder == sa.bindparam("sought"))
-_HERE = sa.select(GRANTS).where(GRANTS.c.study.in_([sa.bindparam("sought"), EVERYWHERE]))
-_LINK = sa.select(LINKS).where(LINKS.c.id == sa.bindparam("sought"))
-_LINKS = sa.select(LINKS).where(LINKS.c.study == sa.bindparam("sought")).order_by(LINKS.c.created)
+_sought: sa.BindParameter[str] = sa.bindparam("sought")
+_HELD = Ready(sa.select(GRANTS.c.study, GRANTS.c.role).where(GRANTS.c.holder == _sought))
+_HERE = Ready(
+    sa.select(GRANTS).where(sa.or_(GRANTS.c.study == _sought, GRANTS.c.study == EVERYWHERE))
+)
+_LINK = Ready(sa.select(LINKS).where(LINKS.c.id == _sought))
+_LINKS = Ready(sa.select(LINKS).where(LINKS.c.study == _sought).order_by(LINKS.c.created))
 
 
 class Grants:

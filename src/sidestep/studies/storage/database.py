@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Connection, Executable
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from sidestep.errors import StorageBusy
@@ -30,7 +30,8 @@ from sidestep.studies.storage.faults import (
     sentences,
     translated,
 )
-from sidestep.studies.storage.statements import Fields, Values
+from sidestep.studies.storage.ready import Ready, Values
+from sidestep.studies.storage.statements import Fields
 
 T = TypeVar("T")
 
@@ -59,12 +60,12 @@ class Database:
         self._opened = False
         self._prepare()
 
-    def read(self, statement: Executable, values: Values) -> list[Fields]:
+    def read(self, statement: Ready, values: Values) -> list[Fields]:
         """Rows of a SELECT, as of now."""
 
         def act() -> list[Fields]:
             with self._reader.connect() as connection:
-                return list(connection.execute(statement, values).all())
+                return statement.rows(connection, values)
 
         return self._patiently(act)
 
@@ -97,7 +98,7 @@ class Database:
             connection.rollback()
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self.engine.dispose()
 
     def _prepare(self) -> None:
@@ -135,6 +136,7 @@ class Database:
     def _begun(self, first: Callable[[Connection], T]) -> tuple[Connection, T]:
         connection = self.engine.connect()
         try:
+            connection.begin()
             if self.on_sqlite:
                 self._begin_immediate(connection)
             return connection, first(connection)

@@ -16,6 +16,7 @@ from sidestep.studies.storage.database import Database
 from sidestep.studies.storage.engines import PATIENCE
 from sidestep.studies.storage.events import GENESIS, Body, Clock, Event, utc_now
 from sidestep.studies.storage.faults import sentences, translated
+from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.store import (
     OPEN,
     SNAPSHOTS_KEPT,
@@ -58,11 +59,11 @@ class SqlLog(Appending):
 
     def drop_snapshots(self, since: int) -> None:
         """Forget what was folded from this seq on."""
-        self._run(st.DROP_FROM, number=since)
+        self._change(st.DROP_FROM, number=since)
 
     def blank(self, seq: int) -> None:
         """Erase what people wrote in one event."""
-        self._run(st.BLANK, number=seq)
+        self._change(st.BLANK, number=seq)
 
     def also(self, statement: Executable, values: Mapping[str, Any]) -> Any:
         """Run a statement in the same transaction: what it changes and the entry are saved together."""
@@ -79,16 +80,18 @@ class SqlLog(Appending):
         values = st.append_values(self._study, event, head)
         with conflicts(event, self._where):
             for statement in st.APPEND[self._connection.dialect.name]:
-                done = self._connection.execute(statement, values)
-        if done.rowcount != 1:
+                moved = statement.change(self._connection, values)
+        if moved != 1:
             raise RecordError(f"the head of {head.name!r} was moved by another program")
 
-    def _select(self, statement: Executable, **values: Any) -> Events:
-        return [st.event_of(row) for row in self._run(statement, **values).all()]
-
-    def _run(self, statement: Executable, **values: Any) -> Any:
+    def _select(self, statement: Ready, **values: Any) -> Events:
         with sentences(self._where):
-            return self._connection.execute(statement, {"study": self._study, **values})
+            rows = statement.rows(self._connection, {"study": self._study, **values})
+        return [st.event_of(row) for row in rows]
+
+    def _change(self, statement: Ready, **values: Any) -> None:
+        with sentences(self._where):
+            statement.change(self._connection, {"study": self._study, **values})
 
 
 class SqlStore:
@@ -173,8 +176,8 @@ class SqlStore:
         """Keep a text under its digest, once."""
         check_digest(digest, body)
         known = {"digest": digest}
-        with self.database.transaction(lambda db: db.execute(st.BLOB, known).first()) as (db, old):
-            if old is None:
+        with self.database.transaction(lambda db: st.BLOB.rows(db, known)) as (db, old):
+            if not old:
                 with sentences(self.database.where):
                     db.execute(st.NEW_BLOB[db.dialect.name], {"hash": digest, "body": body})
 
@@ -190,14 +193,14 @@ class SqlStore:
         """Whether it was kept."""
         with self._locked(name) as (connection, row), sentences(self.database.where):
             here = {"study": row[0], "number": snapshot.seq}
-            if connection.execute(st.HASH_AT, here).scalar() != snapshot.hash:
+            if st.HASH_AT.rows(connection, here) != [(snapshot.hash,)]:
                 return False
-            if connection.execute(st.REVISED, here).first():
+            if st.REVISED.rows(connection, here):
                 return False
-            connection.execute(st.DROP_AT, here)
-            connection.execute(st.NEW_SNAPSHOT, {"study_id": row[0], **snapshot._asdict()})
-            for old in connection.execute(st.SNAPSHOT_SEQS, here).scalars().all()[SNAPSHOTS_KEPT:]:
-                connection.execute(st.DROP_AT, {"study": row[0], "number": old})
+            st.DROP_AT.change(connection, here)
+            st.NEW_SNAPSHOT.change(connection, {"study_id": row[0], **snapshot._asdict()})
+            for (old,) in st.SNAPSHOT_SEQS.rows(connection, here)[SNAPSHOTS_KEPT:]:
+                st.DROP_AT.change(connection, {"study": row[0], "number": old})
             return True
 
     def close(self) -> None:
@@ -207,7 +210,7 @@ class SqlStore:
     @contextmanager
     def _locked(self, name: str) -> Iterator[tuple[Connection, st.Fields]]:
         def lock(connection: Connection) -> st.Fields | None:
-            return connection.execute(st.LOCK, {"study": name}).first()
+            return next(iter(st.LOCK.rows(connection, {"study": name})), None)
 
         with self.database.transaction(lock) as (connection, row):
             if row is None:
@@ -234,7 +237,7 @@ class SqlStore:
             raise study_not_found(name, self.names())
         return rows[0]
 
-    def _select(self, statement: Executable, name: str, **values: Any) -> Events:
+    def _select(self, statement: Ready, name: str, **values: Any) -> Events:
         rows = self.database.read(statement, {"study": self._row(name)[0], **values})
         return [st.event_of(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Every statement that a store runs, built once: built per call it costs half as much again."""
+"""Every statement that a store runs, built once."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from sidestep.errors import RecordError
 from sidestep.studies.storage.events import ERASED, REVISING, Event, Seal, canonical, written
+from sidestep.studies.storage.ready import Ready, Values
 from sidestep.studies.storage.store import Head
 from sidestep.studies.storage.tables import (
     BLOBS,
@@ -33,7 +34,6 @@ from sidestep.studies.storage.tables import (
     TEXTS,
 )
 
-Values = dict[str, Any]
 Fields = Sequence[Any]  # of a row
 
 NO_LIMIT = 2**62
@@ -43,11 +43,12 @@ _limit = bindparam("most", type_=BigInteger)
 _e, _t, _s = EVENTS.c, TEXTS.c, STUDIES.c
 
 HEAD_COLUMNS = (_s.name, _s.status, _s.config, _s.head_seq, _s.head_hash, _s.updated)
-STUDY = select(_s.id, *HEAD_COLUMNS).where(_s.name == bindparam("study"))
-LOCK = STUDY.with_for_update()  # SQLite ignores it: BEGIN IMMEDIATE has locked the file
-NAMES = select(_s.name)
+_one = select(_s.id, *HEAD_COLUMNS).where(_s.name == bindparam("study"))
+STUDY = Ready(_one)
+LOCK = Ready(_one.with_for_update())  # SQLite ignores it: BEGIN IMMEDIATE has locked the file
+NAMES = Ready(select(_s.name))
 _status, _updated = bindparam("status", type_=Text), bindparam("updated", type_=Text)
-PAGE = (
+PAGE = Ready(
     select(*HEAD_COLUMNS)
     .where(
         or_(bindparam("any_status", type_=Boolean), _s.status == bindparam("only", type_=Text)),
@@ -103,9 +104,10 @@ _whole = select(
     _t.reason,
     _t.reason_salt,
 ).select_from(EVENTS.outerjoin(TEXTS, and_(_t.study_id == _e.study_id, _t.seq == _e.seq)))
-TAIL = _whole.where(_e.study_id == _study, _e.seq > _seq).order_by(_e.seq).limit(_limit)
-ABOUT = _whole.where(_e.study_id == _study, _e.ticket == _seq).order_by(_e.seq)
-FIND = _whole.where(_e.study_id == _study, _e.key == bindparam("sought"))
+_in_study = _whole.where(_e.study_id == _study)
+TAIL = Ready(_in_study.where(_e.seq > _seq).order_by(_e.seq).limit(_limit))
+ABOUT = Ready(_in_study.where(_e.ticket == _seq).order_by(_e.seq))
+FIND = Ready(_in_study.where(_e.key == bindparam("sought")))
 NEW_EVENT = insert(EVENTS)
 NEW_TEXT = insert(TEXTS)
 
@@ -120,21 +122,21 @@ _move = (
     )
 )
 APPEND = {
-    "sqlite": (_event, _words, _move),
-    "postgresql": (_move.add_cte(_event.cte("new_event"), _words.cte("new_words")),),
+    "sqlite": (Ready(_event), Ready(_words), Ready(_move)),
+    "postgresql": (Ready(_move.add_cte(_event.cte("new_event"), _words.cte("new_words"))),),
 }
-BLANK = (
+BLANK = Ready(
     update(TEXTS)
     .where(_t.study_id == _study, _t.seq == _seq)
     .values(actor=None, actor_salt=None, reason=None, reason_salt=None)
 )
 
-BLOB = select(BLOBS.c.body).where(BLOBS.c.hash == bindparam("digest"))
-BLOB_NAMES = select(BLOBS.c.hash)
+BLOB = Ready(select(BLOBS.c.body).where(BLOBS.c.hash == bindparam("digest")))
+BLOB_NAMES = Ready(select(BLOBS.c.hash))
 NEW_BLOB, NEW_GRANT, NEW_SECRET = NewRow(BLOBS), NewRow(GRANTS), NewRow(SECRETS)
 
 _c = SNAPSHOTS.c
-SNAPSHOT = (
+SNAPSHOT = Ready(
     select(_c.seq, _c.hash, _c.policy, _c.state)
     .select_from(
         SNAPSHOTS.join(
@@ -149,12 +151,16 @@ SNAPSHOT = (
     .order_by(_c.seq.desc())
     .limit(1)
 )
-HASH_AT = select(_e.hash).where(_e.study_id == _study, _e.seq == _seq)
-REVISED = select(_e.seq).where(_e.study_id == _study, _e.seq > _seq, _e.kind.in_(REVISING)).limit(1)
-NEW_SNAPSHOT = insert(SNAPSHOTS)
-SNAPSHOT_SEQS = select(_c.seq).where(_c.study_id == _study).order_by(_c.seq.desc())
-DROP_FROM = delete(SNAPSHOTS).where(_c.study_id == _study, _c.seq >= _seq)
-DROP_AT = delete(SNAPSHOTS).where(_c.study_id == _study, _c.seq == _seq)
+HASH_AT = Ready(select(_e.hash).where(_e.study_id == _study, _e.seq == _seq))
+REVISED = Ready(
+    select(_e.seq)
+    .where(_e.study_id == _study, _e.seq > _seq, or_(*(_e.kind == kind for kind in REVISING)))
+    .limit(1)
+)
+NEW_SNAPSHOT = Ready(insert(SNAPSHOTS).values({it.name: bindparam(it.name) for it in _c}))
+SNAPSHOT_SEQS = Ready(select(_c.seq).where(_c.study_id == _study).order_by(_c.seq.desc()))
+DROP_FROM = Ready(delete(SNAPSHOTS).where(_c.study_id == _study, _c.seq >= _seq))
+DROP_AT = Ready(delete(SNAPSHOTS).where(_c.study_id == _study, _c.seq == _seq))
 
 
 def head_of(row: Fields) -> Head:

@@ -1,0 +1,74 @@
+"""Statements that are written once for a driver and handed to it as they are.
+
+What SQLAlchemy does anew for every statement costs several times the work of the database; here it only
+writes the text and keeps the connections. Errors are raised as SQLAlchemy would.
+"""
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import ClauseElement, Connection, Dialect
+from sqlalchemy.exc import DBAPIError
+
+Values = dict[str, Any]
+
+
+class _Written(NamedTuple):
+    """A statement as a driver reads it, and the values that it always has."""
+
+    text: str
+    constants: Values
+
+
+class Ready:
+    """One statement, for every dialect it is used on."""
+
+    def __init__(self, statement: ClauseElement) -> None:
+        self._statement = statement
+        self._written: dict[str, _Written] = {}
+
+    def rows(self, connection: Connection, values: Values) -> list[Any]:
+        """Every row that it finds."""
+        found: list[Any] = self._run(connection, values, "fetchall")
+        return found
+
+    def change(self, connection: Connection, values: Values) -> int:
+        """How many rows it changed."""
+        return int(self._run(connection, values, "rowcount"))
+
+    def text(self, dialect: Dialect) -> str:
+        """As the driver reads it."""
+        return self._for(dialect).text
+
+    def _run(self, connection: Connection, values: Values, wanted: str) -> Any:
+        text, constants = self._for(connection.dialect)
+        driver: Any = connection.connection.driver_connection
+        try:
+            cursor = driver.execute(text, {**constants, **values} if constants else values)
+            return cursor.fetchall() if wanted == "fetchall" else cursor.rowcount
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _as_raised(connection, text, values, error) from error
+
+    def _for(self, dialect: Dialect) -> _Written:
+        written = self._written.get(dialect.name)
+        if written is None:
+            written = self._written[dialect.name] = self._write(dialect)
+        return written
+
+    def _write(self, dialect: Dialect) -> _Written:
+        kind: Any = type(dialect)
+        by_name = dialect if dialect.paramstyle == "pyformat" else kind(paramstyle="named")
+        written: Any = self._statement.compile(dialect=by_name)
+        constants = {name: bind.value for name, bind in written.binds.items() if not bind.required}
+        return _Written(str(written), constants)
+
+
+def _as_raised(connection: Connection, text: str, values: Values, error: Any) -> BaseException:
+    """The error as SQLAlchemy wraps it; a connection that broke is not used again."""
+    lost = connection.dialect.is_disconnect(error, connection.connection, None)
+    if lost:
+        connection.invalidate(error)
+    base = connection.dialect.loaded_dbapi.Error
+    raised: BaseException = DBAPIError.instance(
+        text, values, error, base, connection_invalidated=lost, dialect=connection.dialect
+    )
+    return raised
