@@ -201,7 +201,7 @@ def _entry_compiler() -> Any:
     optimised. Nobody but the entry calls its parts, so what they are handed and do not read is left
     out: an array in a tuple is seven numbers or more, of which a kernel reads two or three.
     """
-    from llvmlite.binding import Linkage, create_new_module_pass_manager  # noqa: PLC0415
+    from llvmlite import binding  # noqa: PLC0415
     from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
     from numba.core.compiler import Compiler  # noqa: PLC0415
 
@@ -215,10 +215,12 @@ def _entry_compiler() -> Any:
 
         def _optimize_final_module(self) -> None:
             super()._optimize_final_module()
+            if not hasattr(self._codegen, "_pass_builder"):  # an older numba: all is handed on
+                return
             for function in self._final_module.functions:
-                if function.linkage == Linkage.linkonce_odr and not function.is_declaration:
-                    function.linkage = Linkage.internal
-            passes = create_new_module_pass_manager()
+                if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
+                    function.linkage = binding.Linkage.internal
+            passes = binding.create_new_module_pass_manager()
             passes.add_dead_arg_elimination_pass()
             passes.run(self._final_module, self._codegen._pass_builder())
 
