@@ -299,7 +299,7 @@ def _flags_class() -> Any:
         _hash = hash(Flags())  # of the names of all options: the same for all flags
 
         def copy(self) -> Any:
-            return self
+            return Flags(self)  # numba changes its copy, to compile an array expression
 
         def __eq__(self, other: object) -> bool:
             return self is other if isinstance(other, SharedFlags) else super().__eq__(other)
