@@ -188,7 +188,10 @@ def setting(dose):
         ),
         ({"best": {"candidate": 1, "action": setting(40)}}, "It is today's best."),
         ({"phase": "explore"}, "This regimen is not expected to be the best."),
-        ({"shares": {"sodium": 0.001}}, "No single result of this regimen removes 1% of the doubt."),
+        (
+            {"shares": {"sodium": 0.001}},
+            "No single result of this regimen removes 1% of the doubt.",
+        ),
         ({"phase": "held"}, "No other regimen is known well enough to stay within limits"),
         (
             {"phase": "held", "rival": {"candidate": 3, "action": setting(20)}},

@@ -97,9 +97,7 @@ def _save(store: Store, name: str, group: list[_Waiting]) -> None:
         done = write(store, name, lambda log: [_tried(waiting, log) for waiting in group])
     except _SpoiltError:
         done = [_saved_alone(store, name, waiting) for waiting in group]
-    except (
-        BaseException
-    ) as error:  # whatever it was: nothing was saved, and nobody may think otherwise
+    except BaseException as error:  # whatever it was: nothing was saved, and everybody is told so
         done = [_Refused(error)] * len(group)
     for waiting, result in zip(group, done, strict=True):
         waiting.told.put(result)  # first of all: it is saved
