@@ -29,7 +29,7 @@ def test_chance_pays_the_mean_over_all_arms():
     assert chance_cost(world) == pytest.approx(worths.max() - worths.mean())
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_advice_is_judged_with_levels_that_nobody_told():
     short = WORLDS["grid"]._replace(advised=60)
     found = advice_of(short, 0.05, 1)

@@ -30,7 +30,7 @@ def test_who_sees_rewards_has_the_same_rewards():
         assert easier.reward(arm) == pytest.approx(world.reward(arm))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_run_that_has_learned_is_right():
     world = ss.environments.synthetic(4, 2, 1, "fixed:6", noise_scale=0.01, seed=1)
     assert belief(world, play(world, 200, 1)) == "right"

@@ -275,7 +275,7 @@ def test_a_third_is_kept_in_a_thousand_instances_at_every_noise(oracle, R):
     assert oracle.at_most(failures, 1000, 1e-3)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_at_noise_one_the_certified_rule_is_hundreds_of_times_shorter_than_print():
     rng = np.random.default_rng(7)
     printed, certified = [], []
@@ -596,7 +596,7 @@ def arms_of(rng, kind, d=4):
     return rows / np.linalg.norm(rows, axis=1).max()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["round", "lopsided"])
 @pytest.mark.parametrize("R", [0.01, 0.1])
 def test_over_arms_that_span_the_certified_set_keeps_its_share(oracle, kind, R):

@@ -185,7 +185,7 @@ def test_one_check_earlier_the_worst_errors_of_that_size_keep_the_rule_going(noi
         assert stopping_size(rule, shrunk, float(at), at) == (2 if at == sweeps else -1)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_sweeps_of_a_noisy_run_pass_the_bound_with_probability_delta_at_most(oracle: Any) -> None:
     delta, shares = 0.05, []
     for seed in range(300):

@@ -182,7 +182,7 @@ def test_core_set_over_arms_plays_only_arms():
     assert (trace.arm >= 0).all()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "seed"),
     [(None, 1), *((FreshArms(30, 4), seed) for seed in range(5))],
@@ -402,7 +402,7 @@ def rounds_with_state(policy, instance, horizon):
         before = turn.state
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["corrected", "ellipsoid", "first-order"])
 def test_over_fresh_arms_regret_falls_off(surrogate):
     instance = world(FreshArms(30, 4), noise=0.01)

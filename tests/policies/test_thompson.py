@@ -236,7 +236,7 @@ def test_an_optimist_refuses_a_box(refusal):
     assert sentence == "OFUL plays arms and the unit ball, got Box"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_late_and_lost_answers_leave_the_regret_sublinear():
     world = failure(0.3)
     for delay, lost in ((20, 0.0), (20, 0.3)):

@@ -63,7 +63,7 @@ def test_the_slope_of_a_side_effect_is_its_penalty_times_the_root_of_its_odds():
     np.testing.assert_allclose(slopes, [[1.0, 0.0], [4.0 * math.sqrt(0.5), 0.0]])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_within_tolerances_it_has_at_most_half_of_what_chance_pays(oracle):
     shares = []
     for seed in range(8):

@@ -201,8 +201,8 @@ def _entry_compiler() -> Any:
     optimised. Nobody but the entry calls its parts, so what they are handed and do not read is left
     out: an array in a tuple is seven numbers or more, of which a kernel reads two or three.
     """
-    from llvmlite import binding  # noqa: PLC0415
     from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
+    from numba.core.codegen import ll as binding  # noqa: PLC0415
     from numba.core.compiler import Compiler  # noqa: PLC0415
 
     class Entry(JITCodeLibrary):  # type: ignore[misc]

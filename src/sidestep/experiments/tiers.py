@@ -28,7 +28,8 @@ _played: Counter[tuple[str, bool]] = Counter()
 
 def are_many(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
     """Whether so many rounds that belong together are worth compiling for."""
-    return is_installed() and _weight(policy, on_solid=on_solid) * rounds > TIER
+    weight = SOLVING if on_solid and policy.solves_on_ball else 1
+    return is_installed() and weight * rounds > TIER
 
 
 def is_worth_compiling(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
@@ -36,13 +37,8 @@ def is_worth_compiling(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -
     if not is_installed():
         return False
     kind = shape_of(policy.knobs), on_solid
-    _played[kind] += _weight(policy, on_solid=on_solid) * rounds
+    _played[kind] += rounds
     return _played[kind] > TIER or _mark(policy.knobs, on_solid=on_solid).exists()
-
-
-def _weight(policy: CompiledPolicy, *, on_solid: bool) -> int:
-    """How many ordinary rounds take as long as one round of this policy."""
-    return SOLVING if on_solid and policy.solves_on_ball else 1
 
 
 def note_interpreted(rounds: int) -> None:
