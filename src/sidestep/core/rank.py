@@ -14,7 +14,7 @@ Play cannot wait for that. It takes for real the smallest number of directions t
 not contradict: with V_i / R_i^2 the precision of every estimate, the least distance from the estimates
 to vectors of rank k is no larger than chi-squared noise would make it.
 
-Whoever is asked to stand by something must not take one rank for certain. `rank_odds` weighs all of them:
+A recommendation must not take one rank for certain. `rank_odds` weighs all of them:
 a rank is the likelier the denser the posterior is, against the prior, where the vectors have that rank.
 """
 

@@ -191,7 +191,7 @@ def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPo
 def should_compile(
     policy: Policy[Any], instance: Instance, rounds: int
 ) -> TypeGuard[CompiledPolicy]:
-    """Whether so many rounds that belong together can be compiled, and are worth it."""
+    """Whether the rounds of all runs that belong together can be compiled, and are worth it."""
     return can_compile(policy, instance) and are_many(
         policy, rounds, on_solid=isinstance(instance.actions, SOLIDS)
     )

@@ -27,7 +27,7 @@ _played: Counter[tuple[str, bool]] = Counter()
 
 
 def are_many(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
-    """Whether so many rounds that belong together are worth compiling for."""
+    """Whether this number of rounds, of all runs that belong together, is worth compiling for."""
     weight = SOLVING if on_solid and policy.solves_on_ball else 1
     return is_installed() and weight * rounds > TIER
 

@@ -1,4 +1,4 @@
-"""What a policy would now stand by: an action, its reward and effects with intervals, and its rivals.
+"""What a policy recommends now: an action, its reward and effects with intervals, and its rivals.
 
 An effect <a, theta_v> is Gaussian under the posterior (policies/belief.py). What an action is worth is
 not linear in the vectors, so it is judged by draws (policies/draws.py): the action with the largest mean

@@ -58,7 +58,7 @@ class ReceiptOut(Open):
 
 
 class BestOut(Open):
-    """What the study would stand by today."""
+    """What the study recommends today."""
 
     study: str
     action: JsonObject | None

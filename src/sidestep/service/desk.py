@@ -89,7 +89,7 @@ class OpenStudy:
         return candidates.to_rows() if candidates.kind == "table" else None
 
     def best(self, *, rounds: bool = False, context: Context = None) -> Best:
-        """What it would stand by today."""
+        """What it recommends today."""
         return self.worked_out(*_best(rounds=rounds, context=context))
 
     def best_within(self, patience: float | None, context: Context) -> Best | None:

@@ -195,7 +195,7 @@ def close(request: Request, end: Closing, visit: Admins, key: Key = None) -> Res
 def best(
     request: Request, visit: Readers, *, rounds: Flag = False, context: Context = None
 ) -> Response:
-    """What the study would stand by, whether that is enough, and what is not settled."""
+    """What the study recommends today, whether that is enough, and what is not settled."""
     tag = tag_of(request, visit.study.head())
     if same := not_modified(request, tag):
         return same

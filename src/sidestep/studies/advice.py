@@ -1,4 +1,4 @@
-"""What a study would stand by today, in its units; values only, the sentences are in best_card.py."""
+"""What a study recommends today, in its units; values only, the sentences are in best_card.py."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What the results stand by: today's recommendation, and every candidate beside it."""
+"""Today's recommendation, and every candidate beside it."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ Context = Mapping[str, Value]
 
 
 def advise(mind: Mind, book: Book, context: Context) -> Best:
-    """What the results stand by today; its card is added by the study."""
+    """Today's recommendation; the study adds its card."""
     plan, counts = mind.plan, {name: count for name, count in book.counts.items() if count}
     needed = mind.dim + len(plan.outcomes) + 1
     if not counts:
