@@ -29,7 +29,7 @@ browser:                    ## a Chromium for the tests of the pages, where one 
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || true
 
 test: .venv/made browser    ## everything but slow statistical claims
-	$(BIN)/pytest -n 3 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal
 	@$(FOUND_BROWSER) || \
 	  echo 'No Chromium was found and none could be installed: the tests of the pages were skipped.'
 

@@ -149,7 +149,8 @@ def test_the_papers_faces_take_rho_and_delta(face):
 @pytest.mark.parametrize("source", [ss.UnitBall(4), FreshArms(9, 4)], ids=["ball", "fresh"])
 def test_core_set_asks_for_every_vector_alike_sweep_after_sweep(design, source):
     instance = world(source, noise=0.05)
-    trace = ss.simulate(ss.ProtectedLinUCB(instance.problem, design=design), instance, 600)
+    policy = ss.ProtectedLinUCB(instance.problem, design=design)
+    trace = ss.simulate(policy, instance, 600, compiled=True)
     phase = trace.index[trace.phase == "core-set"]
     assert len(phase) % 12 == 0
     assert len(phase) > 12

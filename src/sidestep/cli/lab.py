@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,12 @@ def runner_of(jobs: int, scheduler: str = "") -> Runner:
 
 
 def _compile(specs: list[Spec], runner: Runner) -> None:
-    """Check every job, then compile the loops that the sweeps will need, or find them in the cache."""
-    loops = list({kind: job for spec in specs for kind, job in check_jobs(spec).items()}.values())
+    """Check every job, then compile the loops that the sweeps will need, or find them in the cache.
+
+    The loops on solids take longest, so they come first.
+    """
+    found = {loop: job for spec in specs for loop, job in check_jobs(spec).items()}
+    loops = [found[loop] for loop in sorted(found, key=itemgetter(1), reverse=True)]
     if not loops or isinstance(runner, Dask):
         return
     start = time.perf_counter()

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from sidestep.core.lookup import look_up
 from sidestep.core.problem import Problem
+from sidestep.core.solids import SOLIDS
 from sidestep.environments.catalog import from_config as world_from_config
-from sidestep.environments.sources import compiled_source
 from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.keeping import kept
@@ -113,7 +113,7 @@ def _in_words(error: Exception) -> str:
     return f"{what} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
 
 
-Loop = tuple[str, int]  # what is compiled once: a kind of policy on a kind of action source
+Loop = tuple[str, bool]  # what is compiled once: the types of the knobs; whether on a solid
 
 
 def check_jobs(spec: Spec) -> dict[Loop, Job]:
@@ -130,8 +130,8 @@ def check_jobs(spec: Spec) -> dict[Loop, Job]:
         try:
             policy, instance = players_of(job)
             if should_compile(policy, instance, job.rounds):
-                kind = shape_of(policy.knobs), compiled_source(instance.actions).kind
-                loops.setdefault(kind, job)
+                loop = shape_of(policy.knobs), isinstance(instance.actions, SOLIDS)
+                loops.setdefault(loop, job)
         except Exception as error:
             wrong.setdefault(_in_words(error), []).append(f"{job.world_id}/{job.policy_id}")
             kinds.add(type(error) if isinstance(error, InputError) else InputError)
