@@ -216,3 +216,13 @@ def test_where_levels_are_learned_the_baseline_is_bought_to_tell_them_from_effec
     advice = ss.recommend(policy, turns[-1].state, arms)
     assert advice.assured
     assert advice.arm != 0
+
+
+def test_draws_are_weighed_by_their_gain_only_where_levels_are_told():
+    """Where levels are learned, as in studies, the winner of a part of a draw teaches more."""
+    told = ss.Problem(3, 1, noise_scale=0.1, tolerance=0.1)
+    learned = ss.Problem(3, 1, noise_scale=0.1, tolerance=0.1, intercept=True)
+    assert ss.DirectedThompson(told).knobs.challengers > 0
+    knobs = ss.DirectedThompson(learned).knobs
+    assert knobs.challengers == 0
+    assert 0.0 < knobs.spread < 1.0

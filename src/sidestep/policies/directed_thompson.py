@@ -34,7 +34,9 @@ from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.within import WithinKnobs, caution_for, check_start
 
-CAUTIOUS_DRAW = 0.4  # share of the spread that is drawn where caution is asked for
+PART_DRAW = (
+    0.4  # share of the spread that is drawn where levels are learned or caution is asked for
+)
 CHALLENGERS = (
     4  # draws whose winners are looked at within tolerances; with 2 or 8 regret is the same
 )
@@ -229,7 +231,8 @@ class DirectedThompson(CompiledPolicy):
         prices = (float(self.informative), float(self.share), float(self.kappa))
         knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *prices, self.problem.intercept)
         if self.problem.limits is not None:
-            draws = (1.0, CHALLENGERS) if caution.level == 0.0 else (CAUTIOUS_DRAW, 0)
+            weighs = caution.level == 0.0 and not self.problem.intercept
+            draws = (1.0, CHALLENGERS) if weighs else (PART_DRAW, 0)
             rule = (*draws, float(self.kappa), True, self.problem.intercept)
             knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
         object.__setattr__(self, "knobs", knobs)

@@ -26,6 +26,10 @@ Then DirectedThompson draws with less than the whole spread: what is wanted shou
 
 Where levels are learned, measuring an action shows its level and its effect together: then there is a
 blind spot, and an arm that tells the two apart, such as the baseline, is bought as in DirectedThompson.
+There DirectedThompson plays the winner of one draw with part of the spread, unless it costs too much:
+what costs up to kappa drawn standard deviations of its value is always played, what costs k times that in
+one round of k^2. Weighing draws by what they gain earns more in a round and teaches less: after 60 rounds
+simulated clinics would give up 73% of the best reachable effect instead of 42% (docs/studies.md).
 """
 
 from typing import Any, NamedTuple
@@ -77,7 +81,9 @@ class WithinKnobs(NamedTuple):
     limits: Limits
     spread: float  # of a draw, in standard deviations
     challengers: int  # draws whose winners must earn their price; 0: the winner of one is played
-    kappa: float  # of what tells a level from an effect; infinite: no price is too high
+    kappa: (
+        float  # where levels are learned, of a draw and of what tells the two apart; infinite: any
+    )
     is_directed: bool  # else what is least known is measured
     has_levels: bool  # of what is learned the last coordinate is the level, which no aim sees
     caution: Caution
@@ -244,6 +250,13 @@ def _choose(
     else:
         played = best_in(place, limits, drawn[0])
     slopes = slopes_within(limits, effects, played.action[:d])
+    if knobs.challengers == 0 and knobs.kappa < np.inf and knobs.caution.level == 0.0:
+        leader = best_expected_in(place, limits, effects)
+        price = leader.value - expected_within(limits, effects, played.action[:d])
+        worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
+        if price * np.sqrt(draws.uniforms[0]) > worth:
+            played = leader
+            slopes = slopes_within(limits, effects, played.action[:d])
     phase = PLAY
     if knobs.has_levels and knobs.caution.level == 0.0 and played.arm >= 0:
         bought, told = _purchase(knobs, (posterior, effects), place, slopes, played, draws)
