@@ -69,3 +69,22 @@ def test_on_the_blind_spot_it_does_not_lock_in(oracle):
     world = ss.environments.blind_spot(noise_scale=0.1)
     ours = regrets(ss.InformationDirected, lambda _: world, 3000, 50)
     assert oracle.at_most(int((ours > 200).sum()), 50, 0.02)
+
+
+def test_over_arms_with_known_levels_it_plays_within_tolerances_as_its_sibling_does():
+    world = ss.environments.guarded_arms(seed=1, noise_scale=0.1)
+    ours, sibling = (
+        ss.simulate(policy(world.problem), world, 40, seed=3, compiled=False)
+        for policy in (ss.InformationDirected, ss.DirectedThompson)
+    )
+    assert (ours.arm == sibling.arm).all()
+    assert (ours.index == sibling.index).all()
+
+
+def test_in_a_solid_within_tolerances_it_weighs_information_unlike_its_sibling():
+    world = ss.environments.dose_box(seed=0, noise_scale=0.1)
+    ours, sibling = (
+        ss.simulate(policy(world.problem), world, 10, seed=3, compiled=False)
+        for policy in (ss.InformationDirected, ss.DirectedThompson)
+    )
+    assert not np.array_equal(ours.regret, sibling.regret)

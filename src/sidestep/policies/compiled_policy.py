@@ -95,11 +95,11 @@ class CompiledPolicy:
         if prior is None:
             return decision
         known = (evidence, core_set, self.knobs.rank)
-        alone = self.judges_alone(decision.phase)
+        alone = self.judges_alone(decision.phase, actions)
         found = reasons_for(self.problem, prior, known, actions, decision.query, alone=alone)
         return replace(decision, **found._asdict())
 
-    def judges_alone(self, phase: str) -> bool:
+    def judges_alone(self, phase: str, actions: Actions) -> bool:
         """Whether the measurement shows what the action is worth by itself, and not beside its rival."""
         return False
 

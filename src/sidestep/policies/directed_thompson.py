@@ -32,13 +32,10 @@ from sidestep.policies import sampling
 from sidestep.policies.base import EXPLORE, PLAY, State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.within import WithinKnobs, caution_for, check_start
+from sidestep.policies.within import CHALLENGERS, WithinKnobs, caution_for, check_start
 
 PART_DRAW = (
     0.4  # share of the spread that is drawn where levels are learned or caution is asked for
-)
-CHALLENGERS = (
-    4  # draws whose winners are looked at within tolerances; with 2 or 8 regret is the same
 )
 
 

@@ -16,13 +16,16 @@ next by all that could still reach the resolution. So an open direction is a con
 
 Levels that are learned are seen by no aim: draws and contests are of the effects, and a measurement is
 read through the level that it shows as well.
+
+Within tolerances it plays as information_within.py says.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
@@ -39,10 +42,12 @@ from sidestep.core.sensitivity import Frame, gradient, pooled_frame
 from sidestep.core.solids import Body, farthest
 from sidestep.core.width import doubting_posterior_of
 from sidestep.policies import sampling
+from sidestep.policies.base import PHASES, PLAY
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.information_within import InformationWithinKnobs
+from sidestep.policies.information_within import InformationWithinKnobs, KnownLevelsKnobs
 from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, settle
+from sidestep.policies.within import CHALLENGERS, caution_for
 
 
 class InformationKnobs(NamedTuple):
@@ -164,6 +169,8 @@ def _shortlist(
 
 register(InformationKnobs, _on_arms, _on_ball)
 
+Knobs: TypeAlias = InformationKnobs | InformationWithinKnobs | KnownLevelsKnobs
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InformationDirected(CompiledPolicy):
@@ -186,7 +193,7 @@ class InformationDirected(CompiledPolicy):
     rho: float | None = None
     memory: float | None = None
     delta: float = 0.05
-    knobs: InformationKnobs | InformationWithinKnobs = field(init=False, repr=False, compare=False)
+    knobs: Knobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
     init = sampling.first_state
@@ -197,12 +204,22 @@ class InformationDirected(CompiledPolicy):
     def __post_init__(self) -> None:
         doubt = self.delta if self.problem.tolerance is None else 0.0
         common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
-        knobs: InformationKnobs | InformationWithinKnobs
-        knobs = InformationKnobs(*common, self.problem.intercept)
-        if self.problem.limits is not None:
-            knobs = InformationWithinKnobs(*common, self.problem.limits, self.problem.intercept)
+        limits, has_levels = self.problem.limits, self.problem.intercept
+        knobs: Knobs = InformationKnobs(*common, has_levels)
+        if limits is not None and has_levels:
+            knobs = InformationWithinKnobs(*common, limits, has_levels)
+        elif limits is not None:
+            rule = (1.0, CHALLENGERS, np.inf, True, has_levels)
+            knobs = KnownLevelsKnobs(*common, limits, *rule, caution_for(self.problem, 0.0, None))
         object.__setattr__(self, "knobs", knobs)
+
+    def judges_alone(self, phase: str, actions: Actions) -> bool:
+        """Where it plays as DirectedThompson does, its reasons are those of DirectedThompson."""
+        as_directed = isinstance(self.knobs, KnownLevelsKnobs) and isinstance(actions, Arms)
+        return as_directed and phase == PHASES[PLAY]
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """The posterior draws, and a coin for the mixture."""
-        return 1, DRAWS * self.problem.n_vectors * self.problem.width
+        as_directed = isinstance(self.knobs, KnownLevelsKnobs) and not on_ball
+        draws = CHALLENGERS if as_directed else DRAWS
+        return 1, draws * self.problem.n_vectors * self.problem.width

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
+from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_probability
 from sidestep.core.confidence import Confidence
@@ -113,6 +114,6 @@ def _effects(policy: Sampler, state: State) -> Posterior:
     return effects_alone(posterior, policy.problem.intercept)
 
 
-def judges_alone_within(policy: Sampler, phase: str) -> bool:
+def judges_alone_within(policy: Sampler, phase: str, actions: Actions) -> bool:
     """Within tolerances a Thompson player measures what takes most off the doubt about its own action."""
     return policy.problem.limits is not None and phase == PHASES[PLAY]

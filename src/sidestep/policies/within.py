@@ -5,11 +5,11 @@ own effects alone, which measuring it shows. So there is no blind spot to pay fo
 
 - draw every vector from its posterior
 - ProtectedThompson plays the best action of the draw
-- DirectedThompson plays the action with the largest expected value, the leader, unless the winner of one
-  of a few draws earns its price: what it is expected to lose in a round against the leader. n results of
-  the winner cost n times that. Then the better of the two is played: what this gains in a round, times
-  the rounds ahead, must be more. Of several winners the one with the largest net gain for a result is
-  played
+- DirectedThompson (over arms InformationDirected too) plays the best expected action, the leader,
+  unless the winner of one of a few draws earns its price: what it is expected to lose in a round against
+  the leader. n results of the winner cost n times that. Then the better of the two is played: what this
+  gains in a round, times the rounds ahead, must be more. Of several winners the one with the largest net
+  gain for a result is played
 - measure the outcome that takes most off the variance of its value: the target, or a protected outcome
   that may yet be beyond its limit, by its penalty
 
@@ -65,6 +65,7 @@ from sidestep.errors import InputError
 from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
+CHALLENGERS = 4  # draws whose winners are weighed; with 2 or 8 regret is the same
 SURE = 1.96  # standard deviations to which an effect should be known: 95%
 FAIR = 0.05  # share of the contested variance that one result should take off
 INFORMATIVE = 0.5  # and of what the most telling one takes off
@@ -274,7 +275,7 @@ def _choose(
 
 
 @kernel
-def _on_arms(
+def on_arms_within(
     knobs: WithinKnobs,
     evidence: Evidence,
     core_set: IntArray,
@@ -282,6 +283,7 @@ def _on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
+    """The arm and the vector to measure; DirectedThompson and InformationDirected share this rule."""
     played, index, phase = _choose(knobs, evidence, menu, draws)
     return Choice(played.arm, index, phase, played.value)
 
@@ -294,4 +296,4 @@ def _on_ball(
     return ChoiceOnBall(played.action, index, phase, played.value, np.nan)
 
 
-register(WithinKnobs, _on_arms, _on_ball)
+register(WithinKnobs, on_arms_within, _on_ball)
