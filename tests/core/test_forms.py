@@ -142,8 +142,16 @@ def test_forms_follow_in_more_dimensions_than_a_pass_takes(metric, d):
 
 @pytest.mark.full
 @METRICS
-@pytest.mark.parametrize("count", [7, 301, CHUNK + 1])
-@pytest.mark.parametrize("rho", [1.0, 0.1, 1e-3, 6e-6])  # the last is R^2 d / M^2 at R = 0.001
+@pytest.mark.parametrize("count", [7, pytest.param(301, marks=pytest.mark.slow), CHUNK + 1])
+@pytest.mark.parametrize(  # the last is R^2 d / M^2 at R = 0.001
+    "rho",
+    [
+        1.0,
+        pytest.param(0.1, marks=pytest.mark.slow),
+        pytest.param(1e-3, marks=pytest.mark.slow),
+        6e-6,
+    ],
+)
 def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(metric, count, rho):
     rng = np.random.default_rng(3)
     rhos = np.full(2, rho)

@@ -129,10 +129,10 @@ def test_a2_printed_sign_doubles_what_the_proof_needs_to_vanish():
 @pytest.mark.full
 def test_a3_only_along_the_inverse_is_the_surrogate_tight_at_the_optimum():
     short = {"printed": [], "corrected": []}
-    for seed in range(6):
+    for seed in range(3):
         instance = synthetic(4, 2, 2, ss.UnitBall(4), noise_scale=0.1, seed=seed)
         policy = ss.ProtectedLinUCB(instance.problem)
-        state = last_state(policy, instance, 40)
+        state = last_state(policy, instance, 30)
         best = policy.ask(state, instance.actions, rng())
         action, told = best.query.action, instance.problem
         assert value_at(action, state, told, "ellipsoid") == pytest.approx(best.value, rel=1e-9)

@@ -52,7 +52,7 @@ def problem(request):
 @pytest.fixture(scope="module")
 def games(problem):
     policy = ProtectedThompson(problem, query="widest")
-    return np.array([game(seed, policy) for seed in range(120)])
+    return np.array([game(seed, policy) for seed in range(60)])
 
 
 @pytest.mark.full

@@ -301,7 +301,7 @@ def test_knobs_are_frozen_equal_by_value_hashable_and_printed(name):
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_measures_the_target_on_the_ball(name):
     world = synthetic(4, 3, 2, ss.UnitBall(4), noise_scale=0.01, seed=2)
-    trace = ss.simulate(POLICIES[name](world.problem), world, 120)
+    trace = ss.simulate(POLICIES[name](world.problem), world, 60)
     assert trace.counts[0] > 0
 
 
@@ -323,7 +323,7 @@ def test_on_the_ball_the_certificate_is_above_the_value(name, noise):
     world = synthetic(4, 2, 2, ss.UnitBall(4), noise_scale=noise, seed=3)
     policy = POLICIES[name](world.problem)
     gaps = []
-    for turn in play(policy, world, 60, seed=1):
+    for turn in play(policy, world, 30, seed=1):
         decision = turn.decision
         assert decision.bound >= decision.value > 0
         gaps.append(decision.gap)

@@ -40,8 +40,9 @@ def test_round_t_explores_with_probability_t_to_the_minus_exponent(exponent):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("L", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("source", ["arms", "ball"])
+@pytest.mark.parametrize(
+    ("L", "source"), [(1, "arms"), (2, "arms"), (3, "arms"), (4, "arms"), (5, "arms"), (3, "ball")]
+)
 def test_protected_vectors_take_turns_in_the_printed_order(L, source):
     dim = 6
     actions = FreshArms(4, dim) if source == "arms" else ss.UnitBall(dim)
