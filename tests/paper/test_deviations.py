@@ -96,13 +96,12 @@ def learned(noise=0.2, rounds=60, seed=3):
 
 
 def test_a1_printed_index_rule_never_measures_the_target_and_pays_for_it():
-    for seed in (1, 2):
-        instance = synthetic(4, 2, 2, ss.UnitBall(4), noise_scale=0.001, seed=seed)
-        printed = ss.simulate(ss.ProtectedLinUCB.as_printed(instance.problem), instance, 400)
-        intended = ss.simulate(ss.ProtectedLinUCB.as_intended(instance.problem), instance, 400)
-        assert printed.counts[0] == 0
-        assert intended.counts[0] > 0
-        assert printed.cumulative_regret[-1] > 10 * intended.cumulative_regret[-1]
+    instance = synthetic(4, 2, 2, ss.UnitBall(4), noise_scale=0.001, seed=1)
+    printed = ss.simulate(ss.ProtectedLinUCB.as_printed(instance.problem), instance, 250)
+    intended = ss.simulate(ss.ProtectedLinUCB.as_intended(instance.problem), instance, 250)
+    assert printed.counts[0] == 0
+    assert intended.counts[0] > 0
+    assert printed.cumulative_regret[-1] > 10 * intended.cumulative_regret[-1]
 
 
 def test_a2_printed_sign_doubles_what_the_proof_needs_to_vanish():
@@ -470,7 +469,7 @@ def test_e6_the_plug_in_projects_off_the_subspace_by_uncentred_pca():
 def test_e7_round_robin_takes_out_the_best_subset_and_all_vectors_are_too_many():
     """With the printed surrogate, that is; the corrected one forgives most of it."""
     regret = {"best": [], "all": []}
-    for seed in range(4):
+    for seed in range(2):
         world = synthetic(6, 4, 2, 100, noise_scale=0.001, seed=seed)
         for word, totals in regret.items():
             policy = ss.RoundRobinLinUCB(world.problem, core_set=word, surrogate="printed")
