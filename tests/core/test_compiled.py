@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 from numba.core.runtime import _nrt_python, rtsys
 
@@ -139,3 +140,16 @@ def test_what_a_run_allocates_is_freed_and_what_it_is_handed_let_go(policy, acti
     assert after.alloc - before.alloc == after.free - before.free
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
     assert sys.getrefcount(rho) == held
+
+
+def test_flags_are_compared_to_the_same_outcome_as_numba_compares_them():
+    compiled.compiled(dot)
+    plain, other, again = Flags(), Flags(), Flags()
+    plain.nrt, other.nrt, again.nrt = True, True, True
+    again.forceinline = Flags().forceinline  # said, and what it would be without a word
+    other.error_model = "numpy"
+    for one in (plain, other, again, Flags()):
+        for two in (plain, other, again, Flags()):
+            assert (one == two) == (one.values() == two.values())
+            assert hash(one) == hash(two)
+    assert plain != "flags"

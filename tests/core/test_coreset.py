@@ -21,8 +21,10 @@ from sidestep.core.coreset import (
     end_core_set,
     error_bound,
     is_check,
+    may_end,
     needed_eigenvalue,
     plain_estimates,
+    printed_scale,
     stopping_size,
     whole_error,
 )
@@ -156,6 +158,20 @@ def test_the_printed_rule_ends_at_the_first_sweep_whose_threshold_is_passed(kind
         end_core_set(law, after(n, total), core_set)
     assert core_set[0] == 1
     assert first > 1  # else this shows nothing
+
+
+@pytest.mark.parametrize("kind", [PRINTED, INTENDED])
+@pytest.mark.parametrize("L", [1, 4])
+def test_no_test_is_left_out_that_would_end_the_phase_and_most_others_are(kind, L):
+    protected = instance(np.random.default_rng([7, L]), L=L, s=1)
+    law, ends, tested = rule(kind, 1, noise=3e-3), [], []
+    for n in range(1, 200):
+        found = after(n, n * protected)
+        tested.append(may_end(printed_scale(law, 6, L), found, n))
+        ends.append(stopping_size(law, *plain_estimates(found, basis=True), n) >= 0)
+    assert any(ends)
+    assert all(test for test, end in zip(tested, ends, strict=True) if end)
+    assert sum(tested) < 2 + 1.1 * sum(ends)  # a hundredth is left for rounding
 
 
 @pytest.mark.full

@@ -134,3 +134,10 @@ def test_all_mistakes_of_a_spec_are_named_at_once(refusal):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match="nowhere.toml: there is no such file"):
         read_spec(tmp_path / "nowhere.toml")
+
+
+def test_a_short_world_is_played_like_the_longest_one():
+    text = shipped_specs()["lower-bound"]
+    jobs = jobs_of(parse_spec(text, "lower-bound.toml"))
+    assert min(job.horizon for job in jobs) == 300
+    assert {job.rounds for job in jobs} == {30_000 * 10}

@@ -51,6 +51,17 @@ class CoreSetRule(NamedTuple):
     basis: bool  # samples are of e_1..e_d, not of arms
 
 
+class Sweeps(NamedTuple):
+    """Sweeps that a compiled run may leave behind without a test: see `may_end`."""
+
+    rounds: int  # of a sweep; 0: none is left out
+    least: float  # what `may_end` asks for
+    until: int  # the round in which Python looks in any case
+
+
+NO_SWEEPS = Sweeps(0, 0.0, 0)
+
+
 def certified_factor(gamma: float) -> float:
     """The factor c: sigma >= c e leaves lambda_min(S) >= gamma max lambda_min (Weyl)."""
     return (1 + math.sqrt(gamma)) / (1 - math.sqrt(gamma))
@@ -133,9 +144,30 @@ def needed_eigenvalue(rule: CoreSetRule, d: int, L: int, strength: float, number
         delta = rule.delta / (number * (number + 1.0))
         return (rule.factor * error_bound(d, L, rule.size, rule.noise, strength, delta)) ** 2
     clock = strength + 1.0 if rule.kind == PRINTED else strength
+    return np.nextafter(
+        printed_scale(rule, d, L) / np.sqrt(clock), np.inf
+    )  # print goes on while <=
+
+
+def printed_scale(rule: CoreSetRule, d: int, L: int) -> float:
+    """What PRINTED and INTENDED divide by the square root of their clock."""
     R, M = rule.noise, rule.norm_bound
-    scale = 16.0 * L * R * (M + R) * (d * np.log(6.0) - np.log(rule.delta))
-    return np.nextafter(scale / np.sqrt(clock), np.inf)  # print goes on while <=
+    return 16.0 * L * R * (M + R) * (d * np.log(6.0) - np.log(rule.delta))
+
+
+@kernel(refcounts=False, small=True)
+def may_end(least: float, evidence: Evidence, sweeps: int) -> bool:
+    """Whether PRINTED or INTENDED could stop after these sweeps of e_1..e_d; `least` is their scale.
+
+    No lambda_min of a subset exceeds the longest estimate, squared; a hundredth is left for rounding.
+    """
+    longest = 0.0
+    for i in range(1, evidence.moment.shape[0]):
+        square = 0.0
+        for j in range(evidence.moment.shape[1]):
+            square += (evidence.moment[i, j] / evidence.gram[i, j, j]) ** 2
+        longest = max(longest, square)
+    return longest * np.sqrt(sweeps + 1.0) >= 0.99 * least
 
 
 def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]:

@@ -2,7 +2,8 @@
 
 Over listed arms the forms of every menu are kept from round to round; a measurement changes one row of
 them. Chance was drawn before (chance.py). The loop goes from round `start` to `stop` and can be entered
-again where it left off; it stops earlier where the lock-in monitor wants to look.
+again where it left off; it stops earlier where the lock-in monitor wants to look, or a sweep of CORE-SET
+is worth a test.
 
 What a round has in common for all policies is in kernels that do not see the knobs, so that numba reads
 them once.
@@ -17,6 +18,7 @@ import numpy as np
 from sidestep.core.actions import ON_A_SOLID, write_basis_vector
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, width
+from sidestep.core.coreset import Sweeps, may_end
 from sidestep.core.estimator import Evidence, absorb_with, fade
 from sidestep.core.forms import Forms, Menu, Workspace, empty_workspace, follow
 from sidestep.core.geometry import copy_into, dot, total
@@ -48,6 +50,7 @@ class Span(NamedTuple):
     every: int
     learns_for: int
     patience: int  # of the lock-in monitor; 0: nobody looks
+    sweeps: Sweeps
     so_far: float  # regret of all rounds before
 
 
@@ -145,6 +148,8 @@ def run_on_arms(
         )
         if learned and span.patience > 0 and is_due(span.patience, evidence.streak[0]):
             return t, so_far
+        if ends_sweep(span.sweeps, evidence, t):
+            return t, so_far
     return span.stop, so_far
 
 
@@ -178,7 +183,17 @@ def run_on_ball(
             choice,
             Now(t, chance.noise[at], regret, so_far),
         )
+        if ends_sweep(span.sweeps, evidence, t):
+            return t, so_far
     return span.stop, so_far
+
+
+@kernel(refcounts=False, small=True)
+def ends_sweep(sweeps: Sweeps, evidence: Evidence, t: int) -> bool:
+    """Whether round t ends a sweep that is worth a test of CORE-SET."""
+    if sweeps.rounds == 0 or t % sweeps.rounds != 0:
+        return False
+    return may_end(sweeps.least, evidence, t // sweeps.rounds)
 
 
 @kernel

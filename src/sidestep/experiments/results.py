@@ -12,6 +12,7 @@ import platform
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,9 @@ KEY = "sidestep"
 EXTRA = "extra.html"
 
 
+@cache
 def versions() -> dict[str, str]:
-    """What was installed."""
+    """What was installed, read once in a process: reading it takes as long as a short run."""
     found = {"python": platform.python_version()}
     for name in ("sidestep", "numpy", "scipy", "numba", "polars"):
         try:

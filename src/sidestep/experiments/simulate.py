@@ -264,15 +264,16 @@ def _run_compiled(
                 source = source._replace(**fresh._asdict())
                 best = rewards_of(instance.truth, fresh.columns).max(axis=-1)
         policy.check(state, sample)
-        due = done + policy.rounds_until_review(state)
+        sweeps = policy.sweeps(state)
+        due = sweeps.until if sweeps.rounds else done + policy.rounds_until_review(state)
         stop = min(dealer.dealt, due)
-        span = loop.Span(done, stop, horizon, every, learns_for, patience, so_far)
+        span = loop.Span(done, stop, horizon, every, learns_for, patience, sweeps, so_far)
         game = loop.Game(instance.truth, source, best)
         known = policy.knobs, state.evidence, state.core_set
         done, so_far = run(*known, *body, game, kept, chance, span, record)
         if not np.isfinite(state.evidence.moment).all():
             raise InputError(not_a_coin("an action off the menu that leaves it"))
-        if done == due:
+        if done == due or (sweeps.rounds and done % sweeps.rounds == 0):
             policy.review(state)
             kept.filled[:] = 0
         _look_ahead(policy.watch(state), source, kept)

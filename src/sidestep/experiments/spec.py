@@ -138,7 +138,7 @@ class Job(NamedTuple):
     policy: str
     policy_knobs: dict[str, Any]
     told: dict[str, Any]
-    rounds: int  # of all runs of this policy on this world, which decide whether it is compiled
+    rounds: int  # of all runs on the longest world, which decide whether the policy is compiled
     code: str = ""  # digest of the files of one's own that play; see ownership.with_code
 
     @property
@@ -161,11 +161,14 @@ class Job(NamedTuple):
 
 def jobs_of(spec: Spec) -> list[Job]:
     """Every run of an experiment; one after another those that meet the same arms."""
+    longest = max(
+        (world.horizon or spec.horizon) * (world.runs or spec.runs) for world in spec.worlds
+    )
     return [
         Job(
             spec.name, world.id, policy.id, run, spec.seed + run, world.horizon or spec.horizon,
             spec.every, world.world, dict(world.knobs), policy.policy, dict(policy.knobs),
-            dict(policy.told), (world.horizon or spec.horizon) * (world.runs or spec.runs),
+            dict(policy.told), longest,
         )
         for world in spec.worlds
         for run in range(world.runs or spec.runs)

@@ -12,6 +12,7 @@ from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked
 from sidestep.core.arrays import IntArray
 from sidestep.core.checks import check_rng
 from sidestep.core.compiled import step
+from sidestep.core.coreset import NO_SWEEPS, Sweeps
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
 from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot
@@ -200,6 +201,10 @@ class CompiledPolicy:
 
     def review(self, state: State) -> None:
         """What is done between rounds now and then, in place."""
+
+    def sweeps(self, state: State) -> Sweeps:
+        """Where a compiled run need not stop for a review that would change nothing."""
+        return NO_SWEEPS
 
     def state_from_json(self, text: str) -> State:
         """A state from its text: of this policy, this problem and this rho, or one sentence."""

@@ -12,7 +12,14 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_integer, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, widest
-from sidestep.core.coreset import CoreSetRule, end_core_set, write_best_rows
+from sidestep.core.coreset import (
+    NO_SWEEPS,
+    CoreSetRule,
+    Sweeps,
+    end_core_set,
+    printed_scale,
+    write_best_rows,
+)
 from sidestep.core.estimator import Evidence, clear
 from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
@@ -285,6 +292,14 @@ class ProtectedLinUCB(CompiledPolicy):
             return FOREVER
         left = max(self.max_core_set_rounds - state.round, 1)
         return min(self._sweep() - state.round % self._sweep(), left)
+
+    def sweeps(self, state: State) -> Sweeps:
+        """Where a compiled run need not stop: most tests of the paper's rules end nothing."""
+        printed = self.rule.kind in (coreset.PRINTED, coreset.INTENDED) and self.rule.basis
+        if state.core_set[0] != 0 or not printed:
+            return NO_SWEEPS
+        least = printed_scale(self.rule, self.problem.dim, self.problem.n_protected)
+        return Sweeps(self._sweep(), float(least), self.max_core_set_rounds)
 
     def _is_lazy(self, state: State) -> bool:
         """Whether every vector is a constraint for now, and a core set would be welcome."""

@@ -22,6 +22,7 @@ from scipy.special import stdtrit
 
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
+from sidestep.experiments.executors import Runner, Serial
 from sidestep.experiments.numbers.effects import TraceFacts, measure
 from sidestep.experiments.numbers.tolerances import Kept, kept_of, kept_row
 from sidestep.experiments.numbers.traces import (
@@ -99,17 +100,31 @@ class Summary(NamedTuple):
     runs: polars.DataFrame  # ... and run
 
 
-def summarise(folder: Path | str) -> Summary:
-    """The numbers of a results folder, from its traces alone."""
+class _Place(NamedTuple):
+    """One world of a results folder."""
+
+    folder: Path
+    spec: Spec
+    entry: WorldSpec
+    jobs: list[Job]
+
+
+def summarise(folder: Path | str, runner: Runner | None = None) -> Summary:
+    """The numbers of a results folder, from its traces alone; `runner` reads the worlds."""
     folder = Path(folder)
     specs = read_specs(folder)
-    worlds = []
-    for spec in specs:
-        jobs = jobs_of(spec)
-        for entry in spec.worlds:
-            world = _world(folder, spec, entry, [job for job in jobs if job.world_id == entry.id])
-            if world:
-                worlds.append(world)
+    places = [
+        _Place(folder, spec, entry, [job for job in jobs if job.world_id == entry.id])
+        for spec in specs
+        for jobs in [jobs_of(spec)]
+        for entry in spec.worlds
+    ]
+    found = {
+        (world.experiment, world.spec.id): world
+        for world in filter(None, (runner or Serial()).run(_world, places))
+    }
+    keys = [(place.spec.name, place.entry.id) for place in places]
+    worlds = [found[key] for key in keys if key in found]
     if not worlds:
         raise InputError(f"{folder}: must hold runs with the settings of its spec.json, got none")
     tables = {name: [row for world in worlds for row in world.rows[name]] for name in TABLES}
@@ -119,8 +134,9 @@ def summarise(folder: Path | str) -> Summary:
     return Summary(specs, worlds, **frames)
 
 
-def _world(folder: Path, spec: Spec, entry: WorldSpec, jobs: Sequence[Job]) -> WorldSummary | None:
+def _world(place: _Place) -> WorldSummary | None:
     """One world from its runs; None where none was played."""
+    folder, spec, entry, jobs = place
     runs: dict[str, list[Run]] = {}
     for run in filter(None, (read_run(folder, job) for job in jobs)):
         runs.setdefault(run.job.policy_id, []).append(run)

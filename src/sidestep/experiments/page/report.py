@@ -35,10 +35,11 @@ def build(
 ) -> Report:
     """Write figures, tables and report.html into a results folder.
 
-    `on_progress` hears how far it is; `runner` draws the figures elsewhere, for instance in processes.
+    `on_progress` hears how far it is; `runner` reads traces and draws figures elsewhere, for instance in
+    processes.
     """
     folder = Path(folder)
-    summary = summarise(folder)
+    summary = summarise(folder, runner)
     pairs = pair_names(bounds.pairs_of(summary.worlds))
     plan = drawings_of(summary, pairs)
     pictures = {}

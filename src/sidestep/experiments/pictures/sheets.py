@@ -106,7 +106,7 @@ def png_of(figure: Figure) -> bytes:
     figure.set_dpi(DPI)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
-    figure.set_layout_engine("none")  # everything has its place now, in the SVG as well
+    figure.set_layout_engine(None)  # everything has its place now: an SVG is drawn once, not twice
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
     file = io.BytesIO()
     image.quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
