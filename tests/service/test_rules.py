@@ -68,6 +68,13 @@ def test_only_what_is_called_json_is_read(web, study, kind):
     is_problem(post(web, f"{study}/tickets", "{}", kind), 415)
 
 
+@pytest.mark.parametrize(("body", "where"), [('{"value": "x"}', "body.value"), ("", "body")])
+def test_everything_that_is_wrong_with_a_request_is_said_at_once(web, study, body, where):
+    response = post(web, f"{study}/tickets/0/answer", body, **{"Idempotency-Key": "visit 7"})
+    errors = is_problem(response, 422)["errors"]
+    assert [each["where"] for each in errors] == ["path.id", "Idempotency-Key", where]
+
+
 def test_a_refusal_does_not_repeat_what_came(web, study):
     secret = "sk_live_0123456789"
     body = json.dumps({"value": secret, secret * 9: 1})

@@ -14,7 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from sidestep.errors import InputError, SidestepError
 from sidestep.service import answers
 from sidestep.service.auth import Door, Names
-from sidestep.service.bodies import NOT_JSON, BodyLimit
+from sidestep.service.bodies import BodyLimit
 from sidestep.service.desk import Desk
 from sidestep.service.importing import imports
 from sidestep.service.kinds import KINDS, Kind, kind_of
@@ -29,7 +29,7 @@ from sidestep.service.pages.record import record_pages
 from sidestep.service.pages.studies import list_pages
 from sidestep.service.pages.study import study_pages
 from sidestep.service.passwords import Guard
-from sidestep.service.problems import MALFORMED, HttpProblem, places, plain_kind, problem
+from sidestep.service.problems import HttpProblem, places, plain_kind, problem
 from sidestep.service.routes import api
 from sidestep.service.settings import Settings
 from sidestep.service.streams import Listeners, streams
@@ -132,8 +132,6 @@ def _of_http(request: Request, error: Exception) -> Response:
 
 def _invalid(request: Request, error: Exception) -> Response:
     found: list[Any] = error.errors()  # type: ignore[attr-defined]
-    if any(each["type"] == "json_invalid" for each in found):
-        return _answer(request, MALFORMED, NOT_JSON)
     wrong = places(found)
     detail = "; ".join(f"{each['where']} {each['sentence']}" for each in wrong[:3])
     return _answer(request, KINDS[InputError], detail, errors=wrong)

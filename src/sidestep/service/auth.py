@@ -65,6 +65,7 @@ class Door:
         self.signer = URLSafeTimedSerializer(secret, salt="session")
         self.forms_key = f"forms {secret}".encode()
         self._nobody_until = 0.0
+        self._here = Caller(LOCAL, LOCAL, user_of_the_machine(), ALL_RIGHTS)
 
     @property
     def needs_login(self) -> bool:
@@ -85,7 +86,7 @@ class Door:
             return self._token(given)
         if not self.needs_login:
             check_host(request)
-            return Caller(LOCAL, LOCAL, user_of_the_machine(), ALL_RIGHTS)
+            return self._here
         person = self.person(request)
         if person is None:
             return None

@@ -3,12 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
-from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import request_params_to_args
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,6 +20,8 @@ LONGEST_HEAD = 16 * 1024  # bytes
 PATIENCE = 30.0  # seconds for a whole request to arrive
 NOT_JSON = "the body must be JSON, with every key once and without NaN or infinity"
 IMPORTING = "/import"  # how the address of an import ends
+NO_BODY = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
+Faults = list[Any]  # of a request, as the framework says them
 
 
 class BodyLimit:
@@ -79,68 +82,68 @@ async def _refuse(refusal: HttpProblem, scope: Scope, receive: Receive, send: Se
     await response(scope, receive, send)
 
 
-class StrictRequest(Request):
-    """A request whose JSON has no key twice, no NaN and no infinity, and is called JSON."""
-
-    async def json(self) -> Any:
-        """The body as JSON; what is not is an error that the framework passes on."""
-        body = await self.body()
-        try:
-            return strict_json(body)
-        except HttpProblem as refusal:
-            raise json.JSONDecodeError(refusal.detail, "", 0) from None
-
-
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class StrictRoute(APIRoute):
-    """A route that reads requests strictly; one that blocks is worked on in one thread, to its end."""
+    """A route that reads requests strictly; one that blocks is worked on in one thread, to its end.
+
+    The framework describes it. What it is called with is worked out here: the framework would go through
+    coroutines, and for every dependency through another thread.
+    """
 
     def get_route_handler(self) -> Handler:
-        """The handler, given a strict request."""
-        blocks = not iscoroutinefunction(self.endpoint)
-        if blocks:
-            _call_directly(self.dependant)
-        handler = super().get_route_handler()
-        takes_json = self.body_field is not None
+        """The handler of one that blocks; the framework's where it does not."""
+        if iscoroutinefunction(self.endpoint):
+            return super().get_route_handler()
+        takes_json, takes_body = self.body_field is not None, "POST" in (self.methods or ())
 
         async def handle(request: Request) -> Response:
             if takes_json:
                 check_media(request, "application/json")
-            strict = StrictRequest(request.scope, request.receive)
-            return await (
-                run_in_threadpool(_finished, handler, strict) if blocks else handler(strict)
-            )
+            if takes_body:
+                request.state.body = await request.body()
+            return await run_in_threadpool(_answered, self.dependant, request)
 
         return handle
 
 
-def _call_directly(dependant: Dependant) -> None:
-    """Let the framework call a route and what it depends on where it is: each had a thread of its own."""
-    for needed in dependant.dependencies:
-        _call_directly(needed)
-    if dependant.call is not None and not iscoroutinefunction(dependant.call):
-        dependant.call = _direct(dependant.call)
+def _answered(route: Dependant, request: Request) -> Response:
+    """What a route answers; RequestValidationError where it cannot be called."""
+    content = strict_json(request.state.body) if route.body_params and request.state.body else None
+    arguments, wrong = _arguments(route, request, content)
+    if wrong:
+        raise RequestValidationError(wrong)
+    response: Response = route.call(**arguments)  # type: ignore[misc]
+    return response
 
 
-def _direct(call: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(call)
-    async def called(*args: Any, **named: Any) -> Any:
-        return call(*args, **named)
-
-    return called
-
-
-def _finished(handler: Handler, request: Request) -> Response:
-    """What a handler returns that never has to wait: BodyLimit has read the whole request."""
-    steps = handler(request)
-    try:
-        steps.send(None)
-    except StopIteration as end:
-        response: Response = end.value
-        return response
-    raise RuntimeError(f"{request.url.path} must not wait in its thread")
+def _arguments(called: Dependant, request: Request, content: Any) -> tuple[dict[str, Any], Faults]:
+    """What a route or a dependency is called with, and what is wrong with that."""
+    arguments: dict[str, Any] = {}
+    wrong: Faults = []
+    for needed in called.dependencies:
+        found, faults = _arguments(needed, request, content)
+        wrong += faults
+        if not faults:
+            arguments[str(needed.name)] = needed.call(**found)  # type: ignore[misc]
+    for fields, given in (
+        (called.path_params, request.path_params),
+        (called.query_params, request.query_params),
+        (called.header_params, request.headers),
+    ):
+        found, faults = request_params_to_args(fields, given)
+        arguments |= found
+        wrong += faults
+    for field in called.body_params:
+        if request.state.body:
+            arguments[field.name], faults = field.validate(content, arguments, loc=("body",))
+            wrong += faults or []
+        else:
+            wrong.append(NO_BODY)
+    if called.request_param_name:
+        arguments[called.request_param_name] = request
+    return arguments, wrong
 
 
 def check_media(request: Request, *kinds: str) -> str:

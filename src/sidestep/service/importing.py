@@ -19,9 +19,10 @@ CSV = "text/csv"
 imports = APIRouter(prefix="/v1", route_class=StrictRoute)
 
 
-async def body_of(request: Request) -> bytes:
+def body_of(request: Request) -> bytes:
     """The body as it came."""
-    return await request.body()
+    content: bytes = request.state.body
+    return content
 
 
 Body = Annotated[bytes, Depends(body_of)]

@@ -45,12 +45,17 @@ def place_of(url: URL) -> str:
 def engine_of(url: URL, *, patience: float = PATIENCE) -> Engine:
     """An engine whose connections are durable and whose waits are ours."""
     if url.get_backend_name() == "sqlite":
-        engine = sa.create_engine(url, connect_args={"timeout": 0, "check_same_thread": False})
+        engine = sa.create_engine(
+            url,
+            pool_use_lifo=True,  # the latest writer's connection still has the pages it wrote
+            connect_args={"timeout": 0, "check_same_thread": False},
+        )
         sa.event.listen(engine, "connect", _prepare_sqlite)
     else:
         _check_driver()
         engine = sa.create_engine(
             url,
+            pool_use_lifo=True,
             isolation_level="READ COMMITTED",  # after a wait for the row it must see the newest
             connect_args={"application_name": "sidestep", "connect_timeout": 10},
         )

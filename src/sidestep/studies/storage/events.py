@@ -108,22 +108,18 @@ class Entry:
         text = canonical(self.body)
         seal = Seal(text, *_sealed(self.actor), *_sealed(self.reason))
         ticket = seq if self.kind == "asked" and self.ticket is None else self.ticket
-        unhashed = Event(
-            seq=seq,
-            kind=self.kind,
-            ticket=ticket,
-            key=self.key,
-            outcome=self.outcome,
+        plain = (seq, self.kind, ticket, self.key, self.outcome)
+        return Event(
+            *plain,
             body=json.loads(text),
             actor=self.actor,
             reason=self.reason,
             at=at,
             code=CODE,
             prev_hash=prev_hash,
-            hash="",
+            hash=_hash(prev_hash, (*plain, seal.actor, seal.reason, written(at), CODE), text),
             seal=seal,
         )
-        return replace(unhashed, hash=hash_of(unhashed))
 
 
 def hash_of(event: Event) -> str:
@@ -139,7 +135,11 @@ def hash_of(event: Event) -> str:
         written(event.at),
         event.code,
     )
-    return digest("\n".join((event.prev_hash, _compact(columns), event.seal.text)))
+    return _hash(event.prev_hash, columns, event.seal.text)
+
+
+def _hash(prev_hash: str, columns: tuple[object, ...], text: str) -> str:
+    return digest("\n".join((prev_hash, _compact(columns), text)))
 
 
 def words_hold(event: Event) -> bool:
