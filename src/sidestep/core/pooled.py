@@ -2,9 +2,9 @@
 
 The policy assumes the smallest rank that the measurements do not contradict (core/rank.py). The rank is
 reviewed whenever the number of measurements has grown by a tenth. In every SCEPTIC-th round the rival
-action is chosen with the largest rank that is still possible: every direction counts whose singular value
-could still reach the resolution. That round therefore measures what decides between the two ranks. So no
-direction that matters stays undecided for good, and no separate phase is needed.
+action and the measurement are chosen with the largest rank that is still possible: every direction counts
+whose singular value could still reach the resolution. So no direction that matters stays undecided for
+good, and no separate phase is needed.
 
 Row 0 of a state's `core_set` is the target. Rows 1, 2, ... are the directions from the strongest to the
 weakest, each REAL (part of the assumed rank), OPEN (undecided) or 0 (neither).
@@ -27,7 +27,7 @@ REAL, OPEN = 1, 2
 
 @kernel
 def ranks(known_rank: int, core_set: IntArray, counts: IntArray) -> tuple[int, int]:
-    """The rank that is assumed in this round for the action, and that for its rival."""
+    """The rank that is assumed in this round for the action, and that for rival and measurement."""
     if known_rank >= 0:
         return known_rank, known_rank
     real, reaching = 0, 0
