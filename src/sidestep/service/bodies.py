@@ -1,4 +1,4 @@
-"""What is read of a request: so many bytes and no more, and JSON that says one thing only."""
+"""Reads request bodies: with a limit on their size, and JSON without ambiguity."""
 
 import asyncio
 import json
@@ -18,17 +18,17 @@ from sidestep.service.problems import MALFORMED, MEDIA, SLOW, TOO_LARGE, HttpPro
 LONGEST_HEAD = 16 * 1024  # bytes
 PATIENCE = 30.0  # seconds for a whole request to arrive
 NOT_JSON = "the body must be JSON, with every key once and without NaN or infinity"
-IMPORTING = "/import"  # how the address of an import ends
+IMPORTING = "/import"  # end of the path of an import
 
 
 class BodyLimit:
-    """Reads the whole request before anybody works on it, counting as it streams."""
+    """Reads the whole request before it is handled, and refuses one that is too long."""
 
     def __init__(self, app: ASGIApp, limit: int, import_limit: int) -> None:
         self._app, self._limit, self._import_limit = app, limit, import_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on once it is here, or refuse it."""
+        """Pass the request on once it is complete, or refuse it."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
@@ -47,7 +47,7 @@ class BodyLimit:
 
 
 async def _read(receive: Receive, limit: int) -> bytes | None:
-    """The body; None where the caller went away."""
+    """The body; None if the caller disconnected."""
     body = bytearray()
     while True:
         message = await receive()
@@ -61,7 +61,7 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, for whoever comes next; then whatever follows, such as the end."""
+    """A `receive` that first gives the body that was read, then later messages, such as a disconnect."""
     told = False
 
     async def read() -> Message:
@@ -80,10 +80,10 @@ async def _refuse(refusal: HttpProblem, scope: Scope, receive: Receive, send: Se
 
 
 class StrictRequest(Request):
-    """A request whose JSON has no key twice, no NaN and no infinity, and is called JSON."""
+    """A request whose JSON has no duplicate key, no NaN, no infinity, and the content type of JSON."""
 
     async def json(self) -> Any:
-        """The body as JSON; what is not is an error that the framework passes on."""
+        """The body as JSON; otherwise an error that the framework passes on."""
         body = await self.body()
         try:
             return strict_json(body)
@@ -95,7 +95,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class StrictRoute(APIRoute):
-    """A route that reads requests strictly; one that blocks is worked on in one thread, to its end."""
+    """A route that reads requests strictly; a blocking handler runs in one thread, to its end."""
 
     def get_route_handler(self) -> Handler:
         """The handler, given a strict request."""
@@ -117,7 +117,7 @@ class StrictRoute(APIRoute):
 
 
 def _call_directly(dependant: Dependant) -> None:
-    """Let the framework call a route and what it depends on where it is: each had a thread of its own."""
+    """Call a route and its dependencies in the same thread; the framework would use a thread for each."""
     for needed in dependant.dependencies:
         _call_directly(needed)
     if dependant.call is not None and not iscoroutinefunction(dependant.call):
@@ -133,7 +133,7 @@ def _direct(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _finished(handler: Handler, request: Request) -> Response:
-    """What a handler returns that never has to wait: BodyLimit has read the whole request."""
+    """The response of a handler that never awaits anything: BodyLimit has read the whole request."""
     steps = handler(request)
     try:
         steps.send(None)
@@ -144,7 +144,7 @@ def _finished(handler: Handler, request: Request) -> Response:
 
 
 def check_media(request: Request, *kinds: str) -> str:
-    """The kind of content, where it is one of these."""
+    """The content type; refused if it is not one of these."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         raise HttpProblem(MEDIA, f"Content-Type must be {' or '.join(kinds)}")
@@ -152,7 +152,7 @@ def check_media(request: Request, *kinds: str) -> str:
 
 
 def strict_json(body: bytes) -> Any:
-    """JSON that every reader reads alike; HttpProblem where it is not."""
+    """JSON that every parser reads in the same way; HttpProblem otherwise."""
     try:
         return json.loads(body, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError):
