@@ -35,7 +35,7 @@ def build(
 ) -> Report:
     """Write figures, tables and report.html into a results folder.
 
-    `on_progress` hears how far it is; `runner` draws the figures elsewhere, for instance in processes.
+    `on_progress` is called with messages; `runner` draws the figures, for instance in processes.
     """
     folder = Path(folder)
     summary = summarise(folder)
