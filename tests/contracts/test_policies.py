@@ -135,7 +135,7 @@ def test_every_policy_keeps_the_contract(player, check):
 @pytest.mark.full
 @pytest.mark.parametrize("world", QUIET)
 @pytest.mark.parametrize("preset", ["as_intended", "as_printed"])
-def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, world):
+def test_after_core_set_the_compiled_run_of_a_preset_equals_the_steps(preset, world):
     """In the louder contract worlds the paper's constants never leave CORE-SET."""
     instance = QUIET[world]()
     policy = getattr(ss.ProtectedLinUCB, preset)(instance.problem)
@@ -207,7 +207,7 @@ def test_the_level_of_the_rank_changes_something_where_the_rank_is_not_told(name
 
 
 @those(lambda _, knob: knob in RARE)
-def test_a_price_changes_something_where_no_contender_can_tell(name, knob):
+def test_a_knob_of_the_price_changes_something_where_no_contender_is_informative(name, knob):
     assert goes_another_way(name, knob, blind_spot(), rounds=500)
 
 
@@ -282,7 +282,7 @@ class PlugIn:
         return Sums(np.array(moment), told)
 
 
-def test_a_policy_of_somebody_else_is_accepted_knob_and_all():
+def test_a_policy_of_another_package_is_accepted_with_its_knobs():
     ss.testing.check_policy(PlugIn, knobs={"lean": -1.0})
 
 
@@ -457,7 +457,7 @@ NO_POLICIES = {
 
 
 @pytest.mark.parametrize("words", NO_POLICIES)
-def test_what_is_no_policy_is_told_so_in_a_sentence(words, refusal):
+def test_an_object_that_is_not_a_policy_is_refused_in_a_sentence(words, refusal):
     assert words in refusal(ss.testing.check_policy, NO_POLICIES[words])
 
 

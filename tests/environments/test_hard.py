@@ -176,7 +176,7 @@ def test_two_seeds_of_the_family_are_two_instances():
     assert blind_spot_family(0, 0.3).problem.noise_scale == 0.3
 
 
-def test_the_blind_spot_is_of_the_family_and_loses_that_with_its_blindness():
+def test_the_blind_spot_belongs_to_the_family_unless_something_hidden_is_shown():
     instance = blind_spot()
     theta, arms = instance.theta, instance.actions.vectors
     assert is_blind_spot(theta, arms)

@@ -221,7 +221,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sentence", REFUSED)
-def test_what_is_no_table_is_told_by_its_content(sentence, write):
+def test_a_file_that_is_not_a_table_is_recognised_by_its_content(sentence, write):
     path = write(REFUSED[sentence], "warfarin.csv")
     with pytest.raises(
         InputError, match=f"^expected the IWPC Warfarin table, got .*{sentence}"

@@ -62,7 +62,7 @@ def test_the_best_arm_is_found_whatever_the_levels(player, known):
 @pytest.mark.parametrize(
     "solid", [ss.UnitBall(4), ss.Box([-0.5] * 4, [0.5] * 4)], ids=["ball", "box"]
 )
-def test_on_a_solid_too(solid):
+def test_the_best_action_of_a_solid_is_found_whatever_the_levels(solid):
     instance = world(solid)
     policy = ss.DirectedThompson(told(instance, subspace_dim=2))
     state = state_after(policy, instance, 100)

@@ -79,7 +79,7 @@ def test_on_a_solid_the_probability_is_that_of_nearly_the_best(solid):
     assert solid.contains(late.action)
 
 
-def test_a_policy_of_another_kind_and_a_level_of_none_are_refused(refusal):
+def test_a_policy_without_a_posterior_and_a_wrong_level_are_refused(refusal):
     instance = failure()
     genie = ss.environments.Genie(instance)
     assert refusal(ss.recommend, genie, None, instance.actions).startswith(

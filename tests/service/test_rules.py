@@ -230,7 +230,9 @@ def test_a_failing_storage_is_a_problem_with_a_sentence(web, study, running, mon
     assert web.get(study).status_code == 200
 
 
-def test_what_nobody_thought_of_is_a_problem_without_its_insides(web, study, running, monkeypatch):
+def test_an_unexpected_error_is_a_problem_without_internal_details(
+    web, study, running, monkeypatch
+):
     def broken(_):
         raise ZeroDivisionError("the secret of the house")
 
