@@ -33,5 +33,5 @@ def test_the_cost_of_chance_is_the_mean_regret_over_all_arms():
 def test_advice_is_judged_with_learned_levels():
     short = WORLDS["grid"]._replace(advised=60)
     found = advice_of(short, 0.05, 1)
-    assert found.is_clear  # nothing done is on the menu
+    assert found.is_clear  # the zero action is on the menu
     assert found.effects[1] == 4

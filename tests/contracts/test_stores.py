@@ -29,7 +29,7 @@ from sidestep.studies.storage.store import (
 
 
 class Clock:
-    """A clock that tests can turn, either way."""
+    """A clock that tests can set forward and back."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)

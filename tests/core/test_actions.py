@@ -1,4 +1,4 @@
-"""The unit ball and sets of arms: what they let in, what they keep, what they cannot reach."""
+"""The unit ball and sets of arms: what they accept and store, and directions they do not reach."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The lock-in monitor: it speaks where an arm cannot show what is in question, and not elsewhere."""
+"""The lock-in monitor: it warns if the repeated arm is uninformative, and not otherwise."""
 
 import numpy as np
 import pytest
@@ -122,7 +122,7 @@ def test_on_fresh_arms_no_arm_is_ever_locked_in():
 
 @pytest.mark.full
 def test_exploring_frees_locked_in_runs(oracle):
-    """A run is stuck that plays the worse arm in all but a twentieth of its second half."""
+    """A run counts as stuck if it plays the worse arm in at least 95% of its second half."""
     world, runs, stuck = failure(1.0), 20, {}
     for word in ("warn", "explore"):
         policy = ss.ProtectedLinUCB(world.problem, lock_in=word, patience=10)

@@ -1,4 +1,4 @@
-"""The problem and what is let in at the door: sizes, noise, bounds, queries, feedback."""
+"""The problem and the checks of its arguments: sizes, noise, bounds, queries, feedback."""
 
 import dataclasses
 import pickle

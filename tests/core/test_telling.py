@@ -1,4 +1,4 @@
-"""What one more measurement would tell: as announced, and no other tells more."""
+"""Variance reduction by one measurement: as predicted, and no other measurement removes more."""
 
 import numpy as np
 import pytest

@@ -88,7 +88,7 @@ def test_a_level_keeps_the_width_that_is_told():
 
 
 def test_directions_never_measured_for_one_vector_are_narrowed_by_the_others():
-    """The reason why a wide prior misled: a protected vector ten long, off the one arm measured."""
+    """Why a wide prior misled: draws ten long along all directions but that of the one measured arm."""
     problem = ss.Problem(dim=4, n_protected=1, subspace_dim=1, noise_scale=0.1, norm_bound=20.0)
     rng = np.random.default_rng(5)
     rows = [(0, axis) for axis in np.eye(4)] + [(1, np.eye(4)[0])]

@@ -1,4 +1,4 @@
-"""Worlds: hidden vectors, four noises, what the player is told, and regret against the genie."""
+"""Worlds: hidden vectors, four kinds of noise, what the policy knows, regret against the genie."""
 
 import pickle
 
@@ -38,7 +38,7 @@ def feedback(instance, action, index, seed=0):
     return np.array([instance.observe(query, rng) for _ in range(DRAWS)])
 
 
-# What is hidden and what is told
+# What is hidden and what the policy knows
 
 
 def test_any_theta_may_be_written_down():

@@ -33,7 +33,7 @@ EFFECT = np.array(
 
 
 def made_up(count=60, seed=0):
-    """Subjects of nobody: one statin each at most, INR exactly linear in the unit actions."""
+    """Invented subjects: at most one statin each, INR exactly linear in the unit actions."""
     rng = np.random.default_rng(seed)
     people = []
     for number in range(count):

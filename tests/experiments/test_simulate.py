@@ -40,7 +40,7 @@ def same(one, other):
 
 @dataclass(frozen=True)
 class Recorder:
-    """Plays as told and keeps every menu that it meets."""
+    """A policy that records every menu it is asked about."""
 
     problem: ss.Problem
     inner: object
@@ -60,7 +60,7 @@ class Recorder:
         return self.inner.state_from_json(text)
 
 
-# Chance
+# Random numbers
 
 
 @pytest.mark.full

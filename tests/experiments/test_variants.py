@@ -1,4 +1,4 @@
-"""A shipped experiment otherwise than its file says: other runs, a shorter horizon, a table."""
+"""Variants of a shipped experiment: other runs, a shorter horizon, the user's table."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The steps of the bound for posterior sampling on the ball (docs/theory.md) that a number can check."""
+"""Numerical checks of the proof for posterior sampling on the ball (docs/theory.md)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What every policy does alike: decisions, states and their text, what is in flight, bad input."""
+"""Common to all policies: decisions, states and their text, pending queries, bad input."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_bad_actions_are_refused_and_take_no_chance(refusal, name, actions, expe
     assert chance.bit_generator.state == before
 
 
-# What is in flight
+# Pending queries
 
 
 def test_asked_again_before_the_answer_is_in_it_looks_elsewhere():

@@ -1,4 +1,4 @@
-"""Batches, panels and records from before: what is pending counts, and a wrong row changes nothing."""
+"""Batches, panels and past records: pending queries count, and a wrong row changes nothing."""
 
 import numpy as np
 import polars

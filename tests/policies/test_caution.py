@@ -1,4 +1,4 @@
-"""Caution: only what is probably within every tolerance is played, from an action that is known to be."""
+"""Caution: only actions that are probably within every tolerance are played, and a safe action."""
 
 import numpy as np
 import pytest

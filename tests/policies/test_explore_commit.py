@@ -1,4 +1,4 @@
-"""Explore, then commit: every vector in turn along chance actions, then nothing is learned."""
+"""Explore, then commit: every vector in turn along random actions, then nothing is learned."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Levels that are learned beside the effects: no aim sees them, and every result is read through them."""
+"""Learned levels: they are not part of the reward, but of every result."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ KNOWN = {"rank": {"subspace_dim": 2}, "resolution": {"resolution": 0.1}}
 
 
 def world(actions=None):
-    """Three protected vectors in a plane, and actions of which the first does nothing."""
+    """Three protected vectors in a plane, and actions of which the first is zero."""
     rng = np.random.default_rng(5)
     plane = np.linalg.qr(rng.standard_normal((4, 2)))[0].T
     target = rng.standard_normal(4)

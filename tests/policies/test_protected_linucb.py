@@ -1,4 +1,4 @@
-"""Protected LinUCB: its three faces, CORE-SET from outside, and what it does when told too little."""
+"""Protected LinUCB: its three presets, CORE-SET as seen in runs, and what it needs to know."""
 
 from itertools import combinations
 
@@ -41,7 +41,7 @@ def eigenvalue(theta, rows):
     return np.linalg.eigvalsh(chosen @ chosen.T)[0]
 
 
-# The three faces (the table in design.md)
+# The three presets (the table in docs/deviations.md)
 
 
 def faces():

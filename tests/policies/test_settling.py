@@ -26,7 +26,7 @@ def learned(told=WITHIN, actions=ARMS, rounds=15, noise=0.2):
 
 
 def expected_answer(policy, state, query):
-    """The feedback that moves no estimate: what is expected of it."""
+    """The predicted feedback, which does not change any estimate."""
     measured = policy.problem.lifted(np.array(query.action))
     return float(belief_of(policy, state).measured.mean[query.index] @ measured)
 
@@ -78,7 +78,7 @@ def test_the_stated_number_of_results_settles_an_outcome_and_one_less_does_not(t
 
 
 def test_if_the_level_is_uncertain_no_number_of_results_at_that_action_settles_the_effect():
-    """Nothing was measured anywhere else, so the effect cannot be told from the level."""
+    """Nothing was measured at other actions, so effect and level cannot be separated."""
     game = Instance(THETA, ARMS, 0.01, **WITHIN, intercept=LEVELS)
     policy = ss.DirectedThompson(game.problem)
     advice = ss.recommend(policy, policy.init(), ARMS)

@@ -1,4 +1,4 @@
-"""Thompson sampling and the directed query: what they are told, what they measure, when they pay."""
+"""Thompson sampling and the directed query: what they know, what they measure, when they pay."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ FIXED = ss.Arms(np.random.default_rng(3).standard_normal((30, 4)) / 4)
 
 
 def told(instance, **change):
-    """The problem of a world with some of it told otherwise."""
+    """The problem of a world, with changes to what the policy knows."""
     problem = instance.problem
     known = {
         "dim": problem.dim,
@@ -268,7 +268,7 @@ def test_an_expensive_measurement_is_made_less_often():
 
 @pytest.mark.full
 def test_half_the_spending_buys_the_same_regret_where_costs_differ_tenfold():
-    """Two cheap and two dear protected outcomes, one subspace: the cheap ones do."""
+    """Two cheap and two expensive protected outcomes in one subspace: the cheap ones suffice."""
     costs = np.array([1.0, 1.0, 1.0, 10.0, 10.0])
     spent = {"blind": 0.0, "told": 0.0}
     regret = {"blind": 0.0, "told": 0.0}

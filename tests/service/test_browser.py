@@ -54,7 +54,7 @@ def served(tmp_path_factory):
 
 
 class Story:
-    """A page that complains about everything that is not as it should be."""
+    """A browser page that fails on every error and accessibility finding."""
 
     def __init__(self, chromium, url, **look):
         self.context = chromium.new_context(base_url=url, **look)

@@ -123,7 +123,7 @@ def test_what_the_service_raised_is_raised_here(running):
 
 
 class Flaky:
-    """A wire that breaks after the service has done its work, so many times."""
+    """A connection that breaks a number of times after the service has done its work."""
 
     def __init__(self, wire, times):
         self.once, self.left, self.seen = wire._once, times, 0

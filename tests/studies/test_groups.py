@@ -1,4 +1,4 @@
-"""Group commit: what waits together is saved together, and nobody is told otherwise."""
+"""Group commit: waiting entries are saved together, and every caller gets the true result."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

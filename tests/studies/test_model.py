@@ -1,4 +1,4 @@
-"""A, model: whatever is done to a store, it answers as a dictionary of lists would."""
+"""A, model: after any sequence of calls a store answers as a dictionary of lists would."""
 
 import math
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""Why a question is put, and what today's recommendation is worth: numbers on record, words on cards."""
+"""The reasons of a question, and the loss of stopping: numbers in the record, words on cards."""
 
 from dataclasses import replace
 

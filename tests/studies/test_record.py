@@ -1,4 +1,4 @@
-"""Is the record whole? Whatever was done to it behind our back shows."""
+"""Verification of the record: every change from outside is detected."""
 
 import sqlite3
 
@@ -143,7 +143,7 @@ def test_an_inserted_row_is_detected(store, path):
 
 
 def test_a_rewritten_record_is_detected_by_a_hash_that_was_noted(store, path):
-    """Who can write the file can write a whole chain that holds; a note elsewhere tells."""
+    """Whoever can write the file can write a whole valid chain; a hash noted elsewhere reveals it."""
     noted = verify(store, "pilot").hash
     with store.writing("pilot") as log:
         log.append("closed", body={}, actor="ada")
