@@ -1,4 +1,4 @@
-"""What a form sends: fields, each with one value or several, and the secret of the page it was on."""
+"""Reads submitted forms: fields with one value or several, and the CSRF token of their page."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -69,7 +69,7 @@ class Form(dict[str, list[str]]):
 
 
 async def posted(request: Request) -> Form:
-    """The form, where it came from one of our pages."""
+    """The submitted form; refused unless it came from one of our pages."""
     check_media(request, "application/x-www-form-urlencoded")
     body = await request.body()
     try:
@@ -86,7 +86,7 @@ async def posted(request: Request) -> Form:
 
 
 def check_page(request: Request, form: Mapping[str, list[str]]) -> None:
-    """Refuse a form of another site, or of a page that is too old."""
+    """Refuse a form of another site, or of an outdated page."""
     check_origin(request)
     door = request.app.state.door
     if not door.needs_login:
