@@ -76,8 +76,8 @@ def ask_panel(
 ) -> list[Decision]:
     """One action and several outcomes to measure, the most informative first.
 
-    The policy is asked again with that action alone on the menu; where it names a vector twice, it
-    is asked with that answer pending too, until it names another.
+    The policy is asked again with only that action on the menu. If it chooses a vector again, it is
+    asked again with that query pending too, until it chooses another.
 
     policy    the policy
     state     its state

@@ -186,9 +186,10 @@ register(DirectedKnobs, _on_arms, _on_ball)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that measures what separates two draws, and buys information if needed.
 
-    Within tolerances, where the problem tells some, it plays as within.py says: the best expected action,
-    or the winner of a draw that earns its price; where levels are learned, the winner of part of a draw
-    unless it costs too much. There `informative` and `share` play no part, and `kappa` only with levels.
+    If the problem has tolerances, it plays as described in within.py: the best expected action, or the
+    best action of a draw whose expected gain exceeds its price; where levels are learned, the best action
+    of a draw with reduced spread unless it costs too much. There `informative` and `share` are not used,
+    and `kappa` only with levels.
 
     problem       the problem to play
     rho           regulariser of the estimates; None: that of the prior N(0, M^2/d)

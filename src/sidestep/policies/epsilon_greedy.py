@@ -147,8 +147,8 @@ class EpsilonGreedy(CompiledPolicy):
     Deviations from the paper: the text's epsilon / sqrt(t) and not the pseudocode's constant; by
     default exploration measures any vector, target included (the paper: a protected one, which
     `explore_index="protected"` gives), since otherwise the target is seen along exploited arms only.
-    Where tolerances are told it plays within them: no rank is needed, and every round measures a vector
-    drawn evenly.
+    With tolerances it plays within them: no rank is needed, and every round measures a uniformly drawn
+    vector.
 
     problem         the problem to play
     epsilon         how much it explores

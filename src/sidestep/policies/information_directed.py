@@ -172,8 +172,8 @@ class InformationDirected(CompiledPolicy):
     problem  the problem to play
     rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
     memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
-    delta    at which the rank is decided, where a resolution is told instead of it, and at which M is
-             doubted: the prior is the widest that the evidence does not contradict (core/width.py)
+    delta    level of the tests for the rank, if a resolution is given instead of the rank, and of the
+             test for M: the prior is the widest that the evidence does not contradict (core/width.py)
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()

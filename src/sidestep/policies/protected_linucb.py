@@ -140,23 +140,23 @@ class ProtectedLinUCB(CompiledPolicy):
     rho       regulariser of the estimates
     delta     probability that a certified statement fails
     surrogate  "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
-              (ours: exact as the sets shrink; not where an arm is long and bad and shows what the others
-              do not: it may play that arm for ever, whose value does not fall with what is learned there)
+              (ours: exact as the sets shrink; do not use it where an arm is long, bad and the only
+              informative one: its value does not fall while it is played, so it may be played for ever)
     radius    of the sets: "logdet" or "printed"
     coreset   "certified" (a guarantee at every noise level, algorithm of ours), "printed", or without
               a phase: "adaptive" (best subset of every round; no proof), "all" (ball only: every
               vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed) and
-              "lazy" (ball only: all of them until the evidence certifies a core set, then that one;
-              the bound of "all" until then, with s+1 and the share gamma after; optimism looks along
-              few directions, so with much noise or a large rho it may never be certified)
+              "lazy" (ball only: all vectors until the evidence certifies a core set, then that one;
+              the bound of "all" until then, with s+1 and the share gamma after; optimism measures along
+              few directions, so with much noise or a large rho the core set may never be certified)
     design    what CORE-SET plays over arms: "arms" of the menu, or the "basis" e_1..e_d off the menu
     gamma     share of the best lambda_min that the certified core set keeps
     literal   index set, clock, delta and L = s as printed (A1, A10, B1, A12)
     reset     forget the samples of CORE-SET once it ends (A8)
-    max_core_set_rounds   where CORE-SET gives up, with an error that says why
-    lock_in   over fixed arms, when the same arm was played `patience` times while it cannot show what
-              is in question: "warn" in the trace, or "explore" the arm that would tell (core/lock_in.py)
-    patience  rounds with one arm until the monitor looks
+    max_core_set_rounds   rounds after which CORE-SET stops with an error that gives the reason
+    lock_in   over fixed arms, when an uninformative arm was played `patience` times in a row although
+              another could be better: "warn" in the trace, or "explore" an informative arm
+    patience  rounds with one arm until the monitor tests
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()

@@ -99,16 +99,16 @@ register(ThompsonKnobs, _on_arms, _on_ball)
 class ProtectedThompson(CompiledPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
-    Within tolerances, where the problem tells some, it plays as within.py says, with full draws.
+    If the problem has tolerances, it plays as described in within.py, with full draws.
 
     problem  the problem to play
     rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
     memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta    level of the tests for the rank, if a resolution is given instead of the rank
     query    "directed": measure what the reward depends on most; "widest": what is least known
-    caution  within tolerances: only what is within all of them with at least this posterior
-             probability is played; 0: anything. No guarantee for a round: the posterior may be wrong
-    safe     an action that is known to be within them, from where caution starts; None: zero
+    caution  within tolerances: only actions that are within all of them with at least this posterior
+             probability are played; 0: all actions. No guarantee for a round: the posterior may be wrong
+    safe     an action that is known to be within them, which caution always allows; None: zero
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()

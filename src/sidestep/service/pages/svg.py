@@ -125,7 +125,7 @@ def lane(places: Sequence[tuple[float, str]], spoken: str, waiting: bool = False
 
 
 def plot(outcome: Outcome, told: Sequence[tuple[int, Effect]], height: int) -> Markup:
-    """What was believed of an effect after so many results: a line in its band, over the limits."""
+    """The estimate of an effect after every result: a line in its band, over the limits."""
     ends = _plotted(outcome, told)
     last = told[-1][0] or 1
     steps = [(100 * count / last, effect) for count, effect in told]
