@@ -28,7 +28,7 @@ PROTECTED = (
 
 
 def clinic(storage: Any, name: str = "bp", **changes: Any) -> Any:
-    """A study of the clinic, as most tests want it; behind a service where that is the storage."""
+    """A study of the clinic, as most tests need it; through a client if the storage is a service."""
     settings: dict[str, Any] = {
         "factors": FACTORS,
         "target": TARGET,
@@ -76,7 +76,7 @@ WORLD = World(
 
 
 def play(study: Study, rounds: int, *, world: World = WORLD, seed: int = 0) -> list[Any]:
-    """So many rounds, every question answered at once; the tickets."""
+    """Play this many rounds, answering every question at once; returns the tickets."""
     tickets = []
     for number in range(rounds):
         ticket = study.ask()

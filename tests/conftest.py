@@ -1,4 +1,4 @@
-"""What tests share: the one statistical oracle, how bad input is refused, the Warfarin table."""
+"""Common to the tests: the statistical oracle, the check of error messages, the Warfarin table."""
 
 import os
 import re
@@ -22,7 +22,7 @@ IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" /
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave what needs a server, ours or PostgreSQL, to `make test`."""
+    """Run tests that need a server, ours or PostgreSQL, only in `make test`."""
     for item in items:
         words = getattr(item, "callspec", None)
         if "service" in item.path.parts or (words and {"postgresql", "http"} & {*words._idlist}):
@@ -34,7 +34,7 @@ pytest_unconfigure = databases.tear_down
 
 
 class Oracle(NamedTuple):
-    """What chance allows. A true claim is refused with probability at most `doubt` a call."""
+    """Statistical tests. A true claim is rejected with probability at most `doubt` per call."""
 
     doubt: float = 1e-6
 
@@ -48,7 +48,7 @@ class Oracle(NamedTuple):
         return self.at_most(runs - successes, runs, 1 - rate)
 
     def about(self, hits: int, runs: int, rate: float) -> bool:
-        """Whether a rate of exactly `rate` gives a count as far out as this, on either side."""
+        """Whether a rate of exactly `rate` can give a count this far from its mean, on either side."""
         half = self._replace(doubt=self.doubt / 2)
         return half.at_most(hits, runs, rate) and half.at_least(hits, runs, rate)
 
@@ -80,7 +80,7 @@ def oracle() -> Oracle:
 
 @pytest.fixture(scope="session")
 def refusal() -> Callable[..., str]:
-    """The sentence with which a call refuses its input: an InputError, what was expected, what came."""
+    """The message of the InputError that a call raises: one sentence, what was expected and given."""
 
     def message_of(call: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         with pytest.raises(InputError) as caught:
@@ -98,7 +98,7 @@ def refusal() -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def iwpc() -> Path:
-    """The Warfarin table of the paper; it may not be given away, so a clone need not have it."""
+    """The Warfarin table of the paper; it may not be distributed, so a clone need not have it."""
     if not IWPC.is_file():
         pytest.skip(f"the Warfarin table is not here: SIDESTEP_IWPC names it, else {IWPC}")
     return IWPC
@@ -106,12 +106,12 @@ def iwpc() -> Path:
 
 @pytest.fixture(autouse=True)
 def _ieee_arithmetic():
-    """Kernels that a test calls from Python divide by zero as they do everywhere."""
+    """Kernels that a test calls from Python divide by zero without a warning, as elsewhere."""
     with ieee_arithmetic():
         yield
 
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short runs are played as they are, whatever was played or compiled on this machine before."""
+    """Short runs are interpreted, whatever was played or compiled on this machine before."""
     monkeypatch.setattr(simulate, "is_worth_compiling", lambda *_, **__: False)

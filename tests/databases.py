@@ -73,7 +73,7 @@ class Postgres:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """As if the power went: every process of the server gets SIGKILL."""
+        """Simulate a power failure: every process of the server gets SIGKILL."""
         pid = int((self.folder / "pid").read_text())
         for victim in [*_children(pid), pid]:
             try:

@@ -1,4 +1,4 @@
-"""The pages say what is there: links, names, tests and knobs exist."""
+"""The pages are consistent with the code: links, names, tests and knobs exist."""
 
 import ast
 import dataclasses
@@ -197,7 +197,7 @@ def test_a_decision_is_one_screen_of_context_choice_and_cost(path):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=titled)
 def test_the_names_on_a_page_of_the_reference_are_those_that_the_site_shows(path, monkeypatch):
-    """Written anew by `python docs/_ext/names.py`."""
+    """`python docs/_ext/names.py` writes these parts."""
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     text = path.read_text(encoding="utf-8")
     assert importlib.import_module("names").written(text) == text

@@ -57,7 +57,7 @@ TYPED = [path for path in PAGES if any(block.language == "sh" for block in block
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """A folder of its own, with a table of nobody's for the page that reads one."""
+    """A new folder, with an invented table for the page that reads one."""
     (tmp_path / "warfarin.csv").write_text(as_csv(grid(made_up())), newline="")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

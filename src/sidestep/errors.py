@@ -1,9 +1,9 @@
 """The exceptions of sidestep.
 
 SidestepError                 everything that we raise on purpose
-|-- InputError (ValueError)   what came in cannot be used; says what was expected and what came
+|-- InputError (ValueError)   an argument cannot be used; says what was expected and what was given
 |   |-- UnknownNameError      no policy, world or knob of that name; suggests the nearest
-|   |-- MissingExtra          what was asked for needs an extra that is not installed; names it
+|   |-- MissingExtra          needs an extra that is not installed; names it
 |   `-- NotFoundError         nothing of that name: in the storage, or no such file
 |       |-- StudyNotFound     ... no such study
 |       |-- TicketNotFound    ... no such ticket in this study
@@ -11,26 +11,26 @@ SidestepError                 everything that we raise on purpose
 |-- ConflictError             contradicts what is on record; nothing has changed
 |   |-- StudyExists           a study of that name is there already
 |   |-- AccountExists         a person of that name is there already
-|   |-- AlreadyAnswered       the ticket has an answer; names it and what came
+|   |-- AlreadyAnswered       the ticket has an answer; names it and the new value
 |   |-- KeyReused             the key of another request
 |   `-- StudyClosed           the study takes no more entries
 |-- StorageError              the storage cannot be used as it is; says what to do
 |   |-- StorageBusy           another program holds it; trying again is safe
-|   |-- StorageFull           no room left; goes on by itself when there is
-|   |-- StorageLost           gone in the middle: trying again with the same key is safe
+|   |-- StorageFull           the disk is full; works again once there is space
+|   |-- StorageLost           connection lost during a write: trying again with the same key is safe
 |   |-- SchemaError           written by a newer version, or by another program
 |   `-- RecordError           the chain of the record does not hold; names the event
 |-- ServiceError              a service cannot be reached, or does not answer as it should
-|   `-- AccessError           it does not let you
+|   `-- AccessError           the caller has no permission
 |-- CoreSetError              CORE-SET reached its cap; says why it cannot end
 |-- ResultsError              results cannot be written
-|-- FailedRunsError           some runs of a sweep broke off; the others are kept
-`-- ExecutorError             there is nobody to run the jobs
+|-- FailedRunsError           some runs of a sweep failed; the others are kept
+`-- ExecutorError             no process or cluster to run the jobs
 
 UnreachedDirectionsWarning    the arms do not span the space; names the directions (a warning)
 SlowRunWarning                many rounds are about to be played without a compiler (a warning)
-UnsignedStateWarning          a state of an older version does not say whose it is (a warning)
-DurabilityWarning             the database may forget what it has acknowledged (a warning)
+UnsignedStateWarning          a state of an older version has no fingerprint of its policy (a warning)
+DurabilityWarning             the database may lose acknowledged entries (a warning)
 """
 
 
@@ -103,7 +103,7 @@ class StorageFull(StorageError):
 
 
 class StorageLost(StorageError):
-    """The storage went away in the middle; trying again with the same key is safe."""
+    """The connection was lost during a write; trying again with the same key is safe."""
 
 
 class SchemaError(StorageError):
@@ -151,4 +151,4 @@ class SlowRunWarning(UserWarning):
 
 
 class UnsignedStateWarning(UserWarning):
-    """A state that does not say which policy wrote it: nobody can check that it is this one."""
+    """A state without a fingerprint: it cannot be checked that this policy wrote it."""

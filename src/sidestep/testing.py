@@ -1,12 +1,12 @@
-"""The contract of a policy, for anyone's policy.
+"""The contract of a policy, as checks for any policy.
 
     import sidestep as ss
     ss.testing.check_policy(MyPolicy)                       # MyPolicy(problem) must work
     ss.testing.check_policy(MyPolicy, knobs={"width": 2.0}) # and each knob must change something
 
-A policy that does not play every action set says so (`plays = (Arms,)`) and is held to those it plays.
-A broken promise is an AssertionError that says which one, and on which world; what is no policy at all
-is an InputError.
+A policy that does not play every action set declares which it plays (`plays = (Arms,)`), and is checked
+on these only. A violation is an AssertionError that names the rule and the world; an object that is not
+a policy is an InputError.
 """
 
 import pickle
@@ -52,7 +52,7 @@ def check_policy(policy: Maker, knobs: Mapping[str, Any] | None = None) -> None:
 
 
 def check_has_its_parts(policy: Maker) -> None:
-    """It can be built from a Problem, and it and its state have the methods of a policy."""
+    """The policy can be built from a Problem; it and its state have the required methods."""
     if not callable(policy):
         name = type(policy).__name__
         raise InputError(f"policy must be a class or a function of a Problem, got a {name} object")
@@ -81,7 +81,7 @@ def check_asked_twice_answers_the_same(policy: Maker) -> None:
 
 
 def check_nothing_is_written_into_what_goes_in(policy: Maker) -> None:
-    """State, actions and query are as they were."""
+    """State, actions and query are not changed by the policy."""
     for name, player, state, actions in _situations(policy):
         before = _bytes(state, actions)
         decision = player.ask(state, actions, np.random.default_rng(5))
@@ -126,7 +126,7 @@ def check_state_survives_json(policy: Maker) -> None:
 
 
 def check_pickles(policy: Maker) -> None:
-    """Policies travel to other processes, and are the same there."""
+    """Policies can be pickled for other processes, and decide the same there."""
     for name, player, state, actions in _situations(policy):
         twin = pickle.loads(pickle.dumps(player))  # noqa: S301  (our own bytes)
         here = player.ask(state, actions, np.random.default_rng(8))
@@ -135,7 +135,7 @@ def check_pickles(policy: Maker) -> None:
 
 
 def check_stays_within_the_rules(policy: Maker) -> None:
-    """Actions come from the action set (CORE-SET on its basis apart), indices from 0..L."""
+    """Actions are in the action set (except CORE-SET on its basis), indices in 0..L."""
     for name, instance in _worlds_of(policy, {**contract_worlds(), **edge_worlds()}):
         player = policy(instance.problem)
         arms = np.random.default_rng(1)
@@ -156,7 +156,7 @@ def check_stays_within_the_rules(policy: Maker) -> None:
 
 
 def _asked(name: str, player: Any, state: Any, actions: Actions, rng: Generator) -> Decision:
-    """A decision, or a sentence that says what is wrong with it."""
+    """A checked decision; raises one sentence if something is wrong with it."""
     try:
         with _unreached_ignored():
             decision = player.ask(state, actions, rng)
@@ -174,7 +174,7 @@ def _asked(name: str, player: Any, state: Any, actions: Actions, rng: Generator)
 
 
 def _check_row(name: str, decision: Decision, actions: Actions) -> None:
-    """The arm of a decision, where it names one, is a row of the action that is played."""
+    """The arm of a decision, if it has one, is the row of the played action."""
     if decision.arm is None:
         return
     rows: list[int] = []
@@ -188,11 +188,11 @@ def _check_row(name: str, decision: Decision, actions: Actions) -> None:
 
 
 def check_three_ways_of_playing_agree(policy: Maker) -> None:
-    """Interpreted, compiled step by step, and as one compiled run: the same game.
+    """Interpreted, compiled step by step, and as one compiled run give the same decisions.
 
-    Arms and indices are the same, values agree to 1e-9; and the same measurements leave the same sums,
-    estimates and inverses, to the last bit. An action in a solid is the place of a maximum: where the
-    value is known to the last bit, its place is known to the square root of that, so it agrees to 1e-6.
+    Arms and indices are the same, values agree to 1e-9; and the same measurements give the same sums,
+    estimates and inverses, to the last bit. An action in a solid is the location of a maximum, which is
+    accurate only to the square root of the accuracy of the value; so actions agree to 1e-6.
     """
     for name, instance in _worlds_of(policy, {**contract_worlds(), **edge_worlds()}):
         player = policy(instance.problem)
@@ -231,7 +231,7 @@ def _told(player: CompiledPolicy, trace: Trace) -> Evidence:
 
 
 def check_knob_matters(policy: Maker, knob: str, value: Any) -> None:
-    """With another value of the knob some world goes another way."""
+    """With another value of the knob the decisions change on some world."""
     for _, instance in _worlds_of(policy, contract_worlds()):
         plain, turned = policy(instance.problem), policy(instance.problem, **{knob: value})
         if first_difference(plain, turned, instance, 4 * ROUNDS, seed=13):
@@ -240,7 +240,7 @@ def check_knob_matters(policy: Maker, knob: str, value: Any) -> None:
 
 
 def first_difference(one: Any, other: Any, instance: Instance, rounds: int, seed: int) -> int:
-    """The first round in which two policies ask for another query; 0 where there is none."""
+    """The first round in which the queries of two policies differ; 0 if there is none."""
     left, right = (play(player, instance, rounds, seed) for player in (one, other))
     with _unreached_ignored():
         for here, there in zip(left, right, strict=True):
@@ -270,7 +270,7 @@ def _worlds_of(policy: Maker, worlds: Mapping[str, Instance]) -> Iterator[tuple[
 
 
 def _situations(policy: Maker) -> Iterator[tuple[str, Any, Any, Actions]]:
-    """A player at the start and in the middle of a run, on every contract world."""
+    """A policy at the start and in the middle of a run, on every contract world."""
     for name, instance in _worlds_of(policy, contract_worlds()):
         player = policy(instance.problem)
         actions = draw_actions(instance.actions, np.random.default_rng(3))

@@ -23,15 +23,15 @@ def test_shares_are_of_those_runs_that_say_within():
     assert [cell.strip() for cell in row.split("|")[3:7]] == cells
 
 
-def test_chance_pays_the_mean_over_all_arms():
+def test_the_cost_of_chance_is_the_mean_regret_over_all_arms():
     world = WORLDS["arms"].make(0, 0.1)
     worths = np.array([world.reward(arm) for arm in world.actions.vectors])
     assert chance_cost(world) == pytest.approx(worths.max() - worths.mean())
 
 
 @pytest.mark.slow
-def test_advice_is_judged_with_levels_that_nobody_told():
+def test_advice_is_judged_with_learned_levels():
     short = WORLDS["grid"]._replace(advised=60)
     found = advice_of(short, 0.05, 1)
-    assert found.is_clear  # nothing done is on the menu
+    assert found.is_clear  # the zero action is on the menu
     assert found.effects[1] == 4

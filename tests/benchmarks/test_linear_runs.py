@@ -1,4 +1,4 @@
-"""The yardsticks by which linear runs are judged."""
+"""The measures by which linear runs are judged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The rivals play by the rules, and each does what it is named for."""
+"""The rivals keep the contract of a policy, and each implements the method in its name."""
 
 import numpy as np
 import pytest

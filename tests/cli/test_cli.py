@@ -155,7 +155,7 @@ knobs = { dim = 3, n_protected = 2, subspace_dim = 1, arms = 5, noise_scale = 0.
 
 
 def seconds_to_start():
-    """How long a bare interpreter with numpy takes to come and go just now: about 0.2 s undisturbed."""
+    """Seconds that a bare interpreter with numpy takes now; about 0.2 s on a quiet machine."""
     started = time.monotonic()
     subprocess.run([sys.executable, "-c", "import numpy"], check=True)
     return time.monotonic() - started
@@ -179,8 +179,8 @@ def test_ctrl_c_leaves_within_three_seconds_and_keeps_what_was_finished(tmp_path
     deadline = time.monotonic() + 200
     while len(list(out.rglob("*.parquet"))) < 4 and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(0.5)  # the long runs are in hand
-    allowed = 3 * max(1.0, seconds_to_start())  # three seconds, where the machine has time for us
+    time.sleep(0.5)  # now the long runs are being played
+    allowed = 3 * max(1.0, seconds_to_start())  # three seconds on a quiet machine
     started = time.monotonic()
     for _ in range(presses):
         os.killpg(child.pid, signal.SIGINT)
@@ -202,7 +202,7 @@ def test_ctrl_c_leaves_within_three_seconds_and_keeps_what_was_finished(tmp_path
 
 
 def alive(group):
-    """Processes of a group that do something."""
+    """Processes of a group that are alive."""
     listed = subprocess.check_output(["ps", "-A", "-o", "pgid=,stat="], text=True)
     rows = [line.split() for line in listed.splitlines()]
     return [row for row in rows if row[0] == str(group) and not row[1].startswith("Z")]

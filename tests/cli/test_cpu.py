@@ -21,12 +21,12 @@ COMMANDS = [
     ["best", "bp"],
 ]
 LIMIT = 1.5  # seconds of CPU
-TRIES = 4  # a busy machine slows everyone down: the quickest counts
+TRIES = 4  # the fastest counts, since a busy machine slows everything down
 SOURCE = Path(sidestep.__file__).parents[1]
 
 
 def run_apart(folder, command, *options):
-    """One command in a process of its own, with caches that are empty."""
+    """Run one command in a separate process with empty caches."""
     line = [sys.executable, *options, "-m", "sidestep.cli.main", "study", *command]
     places = {"PYTHONPATH": str(SOURCE), "NUMBA_CACHE_DIR": str(folder / "empty")}
     environment = {**os.environ, **places}

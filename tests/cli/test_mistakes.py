@@ -1,4 +1,4 @@
-"""What the machine does wrong: every failure of a file or a disk is one sentence and its exit code."""
+"""Failures of files and disks: each is one sentence and its exit code."""
 
 import json
 import os
@@ -21,12 +21,12 @@ SOURCE = Path(sidestep.__file__).parents[1]
 
 
 def told(started, *options):
-    """The answer to question 2, with what was said on the way."""
+    """The result of answering question 2, with its output."""
     return started("tell", "bp", 2, 139, "--yes", *options)
 
 
 def is_sentence(done, code, *words):
-    """Whether it failed with this code and one line on stderr that has these words."""
+    """Whether the command failed with this code and one line on stderr with these words."""
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -69,7 +69,7 @@ def test_a_file_of_another_program_is_refused(run):
 
 
 def unguarded(database):
-    """The triggers that keep the record as it is, taken away."""
+    """Remove the triggers that protect the record from changes."""
     names = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for (name,) in names:
         database.execute(f"DROP TRIGGER {name}")

@@ -31,7 +31,7 @@ def test_the_example_is_a_study_that_can_be_created_asked_told_and_judged(run):
 
 
 @pytest.mark.parametrize("verb", ["show", "history", "best", "explain", "verify"])
-def test_what_can_be_seen_can_be_read_by_a_program_and_at_80_columns(started, verb):
+def test_every_view_has_json_and_fits_80_columns(started, verb):
     started("tell", "bp", 2, 139, "--yes")
     content = json.loads(started(verb, "bp", "--json").stdout)
     assert content["study"] == "bp"
@@ -65,7 +65,7 @@ def test_data_go_to_stdout_and_talk_to_stderr(started):
     assert "bp.jsonl" in exported.stderr
 
 
-def test_a_value_that_is_far_off_is_asked_twice(started):
+def test_a_surprising_value_must_be_confirmed(started):
     doubted = started("tell", "bp", 2, 99999)
     assert doubted.returncode == 2
     assert "Nothing was saved" in doubted.stderr
@@ -75,7 +75,7 @@ def test_a_value_that_is_far_off_is_asked_twice(started):
     assert len(json.loads(started("history", "bp", "--json").stdout)["events"]) == 3
 
 
-def test_a_correction_that_is_far_off_is_asked_twice(started):
+def test_a_surprising_correction_must_be_confirmed(started):
     started("tell", "bp", 2, 139, "--yes")
     doubted = started("correct", "bp", 2, 99999, "--reason", "misread")
     assert doubted.returncode == 2
@@ -86,7 +86,7 @@ def test_a_correction_that_is_far_off_is_asked_twice(started):
     assert started("correct", "bp", 2, 99999, "--reason", "misread", "--yes").returncode == 0
 
 
-def test_an_import_with_values_out_of_range_is_asked_twice_and_the_same_again_refused(run):
+def test_an_import_with_values_out_of_range_must_be_confirmed_and_the_same_again_is_refused(run):
     head = "lisinopril,amlodipine,chlortalidone,sodium,potassium\n"
     (run.folder / "earlier.csv").write_text(head + "20,0,0,139,4.2\n40,10,25,1370,43\n")
     run("create", "bp", "--from", "study.toml")
@@ -103,7 +103,7 @@ def test_an_import_with_values_out_of_range_is_asked_twice_and_the_same_again_re
     assert run("import", "bp", "earlier.csv", "--yes", "--again").returncode == 0
 
 
-def test_a_negative_result_is_a_result(run):
+def test_a_negative_number_is_accepted_as_a_result(run):
     text = (
         (run.folder / "study.toml").read_text().replace("range = [100, 190]", "range = [-100, 190]")
     )
@@ -122,7 +122,7 @@ def test_correct_and_withdraw_stay_on_record_with_their_reasons(started):
     assert "haemolysed" in text
 
 
-def test_something_else_was_given(started):
+def test_a_different_setting_can_be_recorded_as_given(started):
     done = started("tell", "bp", 2, 139, "--yes", "--given", "lisinopril=30", "--json")
     assert json.loads(done.stdout)["entries"][0]["action"]["lisinopril"] == 30
 
@@ -258,7 +258,7 @@ def test_the_command_itself_asks_and_tells(started):
     assert "Nothing was saved" in told.stderr
 
 
-def test_an_edited_row_shows_in_verify(started):
+def test_an_edited_row_is_detected_by_verify(started):
     import sqlite3  # noqa: PLC0415
 
     with sqlite3.connect(started.folder / "sidestep.db") as database:
@@ -298,7 +298,7 @@ def test_an_edited_row_shows_in_verify(started):
         ("import", "study import needs [NAME] FILE, got none", "import bp-pilot-07 earlier.csv"),
     ],
 )
-def test_what_a_command_lacks_is_one_sentence_with_an_example(run, typed, needs, got):
+def test_a_missing_argument_is_one_sentence_with_an_example(run, typed, needs, got):
     done = run(*typed.split())
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1

@@ -54,7 +54,7 @@ EXAMPLES = [pytest.param(name, marks=pytest.mark.full if name in HEAVY else ()) 
 
 
 def parameters_of(thing: Any) -> set[str]:
-    """What it is called with; of a study, `create` is what one calls."""
+    """The parameters of a public name; for a study, those of `create`."""
     called = ss.Study.create if thing is ss.Study else thing
     return {
         name

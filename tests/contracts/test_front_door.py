@@ -1,4 +1,4 @@
-"""The front door: its names are exact, it opens fast and carries nothing heavy; the errors' tree."""
+"""The package root: its names are exact, it imports fast and nothing heavy; the tree of errors."""
 
 import ast
 import inspect
@@ -31,7 +31,7 @@ WARNED = [
 
 
 def imported_for_type_checkers() -> set[str]:
-    """Names under `if TYPE_CHECKING:`, which is what mypy and an editor see of the door."""
+    """Names under `if TYPE_CHECKING:`, which mypy and an editor see."""
     tree = ast.parse(Path(ss.__file__).read_text())
     guards = [
         node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node)

@@ -1,4 +1,4 @@
-"""Every policy keeps the contract, every knob matters, and the contract notices who breaks it."""
+"""Every policy keeps the contract, every knob matters, and the contract detects violations."""
 
 import json
 from collections.abc import Callable
@@ -135,8 +135,8 @@ def test_every_policy_keeps_the_contract(player, check):
 @pytest.mark.full
 @pytest.mark.parametrize("world", QUIET)
 @pytest.mark.parametrize("preset", ["as_intended", "as_printed"])
-def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, world):
-    """In the louder contract worlds the paper's constants never leave CORE-SET."""
+def test_after_core_set_the_compiled_run_of_a_preset_equals_the_steps(preset, world):
+    """In the contract worlds with more noise the paper's constants never end CORE-SET."""
     instance = QUIET[world]()
     policy = getattr(ss.ProtectedLinUCB, preset)(instance.problem)
     fast = ss.simulate(policy, instance, 80, seed=9, compiled=True)
@@ -144,7 +144,7 @@ def test_past_core_set_the_compiled_run_of_a_preset_is_still_the_steps(preset, w
     assert (fast.phase == "play").sum() >= 40
     assert (fast.index == slow.index).all()
     assert (fast.arm == slow.arm).all()
-    # a flat maximum on the ball fixes its place to the root of rounding only
+    # on the ball the maximum is flat: its location is accurate only to the root of rounding
     np.testing.assert_allclose(fast.action, slow.action, rtol=0, atol=1e-7)
     np.testing.assert_allclose(fast.value, slow.value, rtol=1e-9, atol=1e-9)
 
@@ -161,7 +161,7 @@ def test_the_table_of_other_values_names_every_policy_and_repeats_no_default():
 
 
 def goes_another_way(name, knob, world, problem=None, rounds=600, seeds=6, **plain):
-    """Whether a policy of that name asks for something else once the knob has its other value."""
+    """Whether a policy of that name decides differently with the other value of the knob."""
     told = world.problem if problem is None else problem
     one = POLICIES[name](told, **plain)
     other = POLICIES[name](told, **{**plain, knob: OTHER_VALUES[name][knob]})
@@ -169,7 +169,7 @@ def goes_another_way(name, knob, world, problem=None, rounds=600, seeds=6, **pla
 
 
 def those(wanted: Callable[[str, str], bool]) -> Any:
-    """The knobs of the table of which this is true."""
+    """The knobs of the table for which the condition is true."""
     chosen = [pair for pair in knobs() if wanted(*pair)]
     assert chosen
     return pytest.mark.parametrize(("name", "knob"), chosen, ids=str)
@@ -207,7 +207,7 @@ def test_the_level_of_the_rank_changes_something_where_the_rank_is_not_told(name
 
 
 @those(lambda _, knob: knob in RARE)
-def test_a_price_changes_something_where_no_contender_can_tell(name, knob):
+def test_a_knob_of_the_price_changes_something_where_no_contender_is_informative(name, knob):
     assert goes_another_way(name, knob, blind_spot(), rounds=500)
 
 
@@ -238,7 +238,7 @@ def test_a_knob_that_does_nothing_is_noticed():
         testing.check_knob_matters(Idle, "knob", 2.0)
 
 
-# A policy of somebody else: plain Python, no kernels
+# A policy of another package: plain Python, no kernels
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class PlugIn:
         return Sums(np.array(moment), told)
 
 
-def test_a_policy_of_somebody_else_is_accepted_knob_and_all():
+def test_a_policy_of_another_package_is_accepted_with_its_knobs():
     ss.testing.check_policy(PlugIn, knobs={"lean": -1.0})
 
 
@@ -323,7 +323,7 @@ class PlaysOffTheMenu(PlugIn):
 
 
 class CallsItCoreSet(PlaysOffTheMenu):
-    """The word alone does not open the menu: that takes `design = "basis"`."""
+    """The phase "core-set" alone does not allow actions off the menu: that needs `design = "basis"`."""
 
     def ask(self, state, actions, rng, pending=()):
         return replace(super().ask(state, actions, rng, pending), phase="core-set")
@@ -374,7 +374,7 @@ class ForgetsInJson(PlugIn):
 
 
 class RemembersBesideTheState(PlugIn):
-    """Its answers depend on how often this very object was told something."""
+    """Its answers depend on how often `tell` was called on this object."""
 
     def __init__(self, problem):
         super().__init__(problem)
@@ -457,7 +457,7 @@ NO_POLICIES = {
 
 
 @pytest.mark.parametrize("words", NO_POLICIES)
-def test_what_is_no_policy_is_told_so_in_a_sentence(words, refusal):
+def test_an_object_that_is_not_a_policy_is_refused_in_a_sentence(words, refusal):
     assert words in refusal(ss.testing.check_policy, NO_POLICIES[words])
 
 
@@ -468,7 +468,7 @@ def test_a_broken_promise_says_on_which_world():
 
 @dataclass(frozen=True)
 class AsksInFourArguments(PlugIn):
-    """No `pending`, and arms alone: what base.py says a policy may leave out."""
+    """Without `pending`, and for arms only: the parts that base.py says are optional."""
 
     plays = (ss.Arms,)
 

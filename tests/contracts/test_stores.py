@@ -29,7 +29,7 @@ from sidestep.studies.storage.store import (
 
 
 class Clock:
-    """A clock that tests can turn, either way."""
+    """A clock that tests can set forward and back."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,7 +76,7 @@ def tell(store, study, ticket, value, **more):
         )
 
 
-def test_a_store_is_a_store(store):
+def test_every_store_satisfies_the_protocol(store):
     assert isinstance(store, Store)
 
 
@@ -89,7 +89,7 @@ def test_the_first_event_says_what_the_study_rests_on(store, study):
     assert (head.seq, head.hash, head.updated) == (1, first.hash, first.at)
 
 
-def test_a_name_is_given_once(store, study):
+def test_a_study_name_can_be_used_only_once(store, study):
     with pytest.raises(StudyExists, match="there is a study 'pilot' already"):
         store.create(study, {}, actor="bob", body={})
     assert store.head(study).config == {"aim": "within"}
@@ -108,7 +108,7 @@ def test_creating_again_with_the_same_key_is_the_same_event(store):
 @pytest.mark.parametrize(
     "name", ["", " pilot", "a/b", "a\nb", "x" * 101, "a\0b", 7, "a\u202eb", "..", "*"]
 )
-def test_a_name_that_would_be_stumbled_over_is_refused(store, name, refusal):
+def test_a_problematic_study_name_is_refused(store, name, refusal):
     assert "a study's name must" in refusal(store.create, name, {}, actor="ada", body={})
     assert store.names() == []
 
@@ -231,7 +231,7 @@ def test_what_json_cannot_say_is_refused_and_nothing_is_written(store, study, va
     ],
     ids=str,
 )
-def test_an_entry_that_nobody_could_read_is_refused(store, study, bad, refusal):
+def test_an_unreadable_entry_is_refused(store, study, bad, refusal):
     def act():
         entry = {"kind": "asked", "body": {}, "actor": "ada", **bad}
         with store.writing(study) as log:
@@ -292,7 +292,7 @@ def test_a_status_changes_with_the_event_that_says_so(store, study):
     assert store.head(study).status == CLOSED
 
 
-def test_time_decides_nothing(store, study, clock):
+def test_the_order_of_events_does_not_depend_on_the_clock(store, study, clock):
     clock.now += timedelta(hours=1)
     late = ask(store, study)
     clock.now -= timedelta(hours=2)

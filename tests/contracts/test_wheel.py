@@ -24,7 +24,7 @@ FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def run(*command: object, cwd: Path, **variables: str) -> str:
-    """Output of a command that finds nothing of this tree by accident."""
+    """Output of a command that cannot import from this source tree by accident."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         [str(word) for word in command],

@@ -48,7 +48,7 @@ print(len(ss.simulate_many(policy, world, 2, runs=2)))
 
 
 @pytest.mark.full
-def test_a_policy_of_somebody_else_is_played_without_a_word():
+def test_a_policy_of_another_package_is_played_without_a_message():
     done = bare(
         WORLD
         + """

@@ -1,4 +1,4 @@
-"""The unit ball and sets of arms: what they let in, what they keep, what they cannot reach."""
+"""The unit ball and sets of arms: what they accept and store, and directions they do not reach."""
 
 import pickle
 
@@ -52,7 +52,7 @@ def test_a_list_of_whole_numbers_makes_arms():
 
 
 @pytest.mark.parametrize("row", [[1, 0, 0], np.array([1.0, 0.0, 0.0])])
-def test_one_vector_is_no_list_of_arms(refusal, row):
+def test_a_one_dimensional_array_is_refused_as_arms(refusal, row):
     message = refusal(Arms, row)
     assert "must be a non-empty array of shape (K, d), got shape (3,): a single arm" in message
 
@@ -85,7 +85,7 @@ def test_an_empty_arm_set_is_refused(refusal, empty):
     assert message.startswith("arms must be a non-empty array of shape (K, d), got shape (")
 
 
-def test_arms_that_are_no_table_are_refused(refusal):
+def test_arms_that_are_not_two_dimensional_are_refused(refusal):
     assert refusal(Arms, np.zeros((2, 2, 2))).endswith("got shape (2, 2, 2)")
 
 

@@ -17,7 +17,7 @@ from sidestep.core.tolerances import limits_of
 
 
 def some(seed, d=5, n_protected=3):
-    """Vectors, arms and limits of chance: one two-sided, one only upwards, one without any."""
+    """Random vectors, arms and limits: one two-sided, one only upwards, one without any."""
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(n_protected + 1, d)) / np.sqrt(d)
     pairs = ((-0.1, 0.2), (-np.inf, 0.1), (-np.inf, np.inf))[:n_protected]
@@ -86,7 +86,7 @@ def test_on_the_ball_without_tolerance_the_penalty_decides_whether_the_best_is_t
 
 
 def test_rescaling_a_lever_keeps_the_best_candidate_within_tolerances_and_not_projected():
-    """60 candidates of four levers, one of them in units of a hundredth or a hundred."""
+    """60 candidates of four factors, one of them in other units (times 0.01 or 100)."""
     kept, kept_projected = 0, 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -127,7 +127,7 @@ def test_no_point_of_a_solid_beats_the_action_that_the_program_finds(name, seed)
 
 
 def inside(solid, rng, count):
-    """Points of a solid, by chance."""
+    """Random points of a solid."""
     if isinstance(solid, ss.Box):
         return rng.uniform(solid.low, solid.high, (count, solid.dim))
     if isinstance(solid, ss.Simplex):

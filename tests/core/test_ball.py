@@ -56,7 +56,7 @@ def unit_rows(rng, count, d):
 
 
 def sampled(rng, d, s, noise):
-    """Sets after simulated samples in lopsided directions: a different number for every vector."""
+    """Sets after samples with unequal directions, and a different number for every vector."""
     theta = unit_rows(rng, s + 1, d)
     gram, moment = np.zeros((s + 1, d, d)), np.zeros((s + 1, d))
     for i in range(s + 1):
@@ -69,7 +69,7 @@ def sampled(rng, d, s, noise):
 
 
 def late(rng, d, s, noise, rounds, every):
-    """Sets met by the optimistic player itself, once every vector has been queried often."""
+    """Sets that the optimistic policy itself reaches, after many measurements of every vector."""
     theta = unit_rows(rng, s + 1, d)
     gram, moment = np.zeros((s + 1, d, d)), np.zeros((s + 1, d))
     for t in range(rounds):
@@ -128,7 +128,7 @@ def test_every_climb_is_feasible_and_none_loses(noise):
         assert value >= state.values(action) - 1e-12
         assert state.violation(end) <= 1e-9
         gained += state.values(end) > first + 1e-3
-    assert gained >= 10  # the claim is not about standing still
+    assert gained >= 10  # some steps must really gain something
 
 
 def test_the_cone_projection_solves_the_nonnegative_least_squares_problem():
@@ -334,7 +334,7 @@ def test_two_hundred_random_climbs_do_not_find_better_in_late_states():
             short.append(1 - value / rival)
             loose += bound > value * (1 + 1e-4)
     assert len(short) >= 50
-    assert loose >= 10  # some of them are hard: the certificate alone does not settle them
+    assert loose >= 10  # some cases are hard: the certificate alone does not prove the optimum
     assert max(short) <= 1e-3
     assert np.mean(np.array(short) > 1e-6) <= 0.1
 

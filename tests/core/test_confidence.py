@@ -164,7 +164,7 @@ def test_ellipsoids_are_the_sets_of_the_rows_asked_for():
     assert not (evidence.centre == 7.0).any()
 
 
-# The vector least understood
+# The vector with the largest width
 
 
 def test_widest_is_the_row_with_the_largest_width():

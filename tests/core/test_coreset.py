@@ -78,7 +78,7 @@ def draws(rng, shape, name, count=1):
 
 
 def checks():
-    """Sweeps at which the certified rule looks: n, then n times 1.1, rounded up."""
+    """Sweeps at which the certified rule checks: n, then n times 1.1, rounded up."""
     n = 1
     while True:
         yield n
@@ -90,7 +90,7 @@ def every_sweep():
 
 
 def looked_at():
-    """The same as the rule itself has it."""
+    """The sweeps at which the rule itself checks."""
     n = 1
     while True:
         yield n
@@ -157,7 +157,7 @@ def test_the_printed_rule_ends_at_the_first_sweep_whose_threshold_is_passed(kind
         total += protected  # feedback without noise, under a rule that expects it
         end_core_set(law, after(n, total), core_set)
     assert core_set[0] == 1
-    assert first > 1  # else this shows nothing
+    assert first > 1  # otherwise the test shows nothing
 
 
 @pytest.mark.parametrize("kind", [PRINTED, INTENDED])
@@ -532,7 +532,7 @@ def test_one_vector_per_dimension_of_the_subspace_costs_no_round():
         assert policy.init().core_set.tolist() == [1, 1, 1]
         assert "core-set" not in simulate(policy, world, 30).phase
     literal = ProtectedLinUCB.as_printed(world.problem)
-    assert not literal.init().core_set.any()  # print burns its sweeps all the same
+    assert not literal.init().core_set.any()  # the printed version plays its sweeps anyway
 
 
 @pytest.mark.full
@@ -694,5 +694,5 @@ def test_over_changing_menus_the_certified_set_keeps_its_share(oracle):
             warnings.simplefilter("ignore", UnreachedDirectionsWarning)  # of the first menu alone
             _, state = ended(policy, world, seed=seed)
         wrong += state.core_set.tolist() != [1, 1, 0, 0]  # theta_1 is ten times as long
-    # what no round of a sweep has shown nobody can know: nine rounds, none with the second menu
+    # a direction that no round of a sweep measured stays unknown: nine rounds without the second menu
     assert oracle.at_most(wrong, runs, 0.5**9 + policy.delta / 2)

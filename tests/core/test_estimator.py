@@ -145,7 +145,9 @@ ROUNDS = [
 def test_estimates_are_those_of_long_double(rounds, condition, tolerance, arms):
     run = replayed(condition, rounds, arms, 1)
     assert condition / 2 <= condition_of(run.precision) <= condition
-    assert run.evidence.counts[1] % REFACTOR != 0  # so the running values are no fresh solve
+    assert (
+        run.evidence.counts[1] % REFACTOR != 0
+    )  # so the running values are not from a fresh solve
     assert np.abs(run.evidence.centre[1] - run.truth).max() <= tolerance
     assert np.abs(anew(run.evidence, run.rho)[1] - run.truth).max() <= tolerance
 

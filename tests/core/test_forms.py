@@ -65,7 +65,7 @@ def unit_width(metric, rows, square):
 
 @pytest.mark.full
 @SIZES
-@pytest.mark.parametrize("d", [*range(1, 12), 16, 17])  # written out up to 8, then in tiles
+@pytest.mark.parametrize("d", [*range(1, 12), 16, 17])  # unrolled up to 8, then in tiles
 def test_scores_and_forms_are_those_of_numpy(count, d):
     rows = vectors(count, d=d)
     root = np.random.default_rng(2).standard_normal((d + 1, d))

@@ -30,7 +30,7 @@ def test_expected_gain_is_the_mean_of_a_positive_part(oracle):
     assert expected_gain(-1.0, 0.0) == 1.0
 
 
-def test_draws_that_agree_leave_an_open_rival():
+def test_if_all_draws_agree_the_rival_still_has_an_expected_gain():
     values = np.array([[1.0, 0.8, 0.0], [1.1, 0.7, 0.0], [0.9, 0.85, 0.0]])
     stand = standing(values)
     assert stand.leader == 0

@@ -1,4 +1,4 @@
-"""The lock-in monitor: it speaks where an arm cannot show what is in question, and not elsewhere."""
+"""The lock-in monitor: it warns if the repeated arm is uninformative, and not otherwise."""
 
 import numpy as np
 import pytest
@@ -27,11 +27,11 @@ def played(actions, theta, index=(0, 1), noise=None):
     return evidence
 
 
-def test_it_looks_after_so_many_rounds_of_one_arm_and_then_after_twice_as_many():
+def test_the_monitor_tests_after_patience_rounds_of_one_arm_and_then_after_twice_as_many():
     assert [streak for streak in range(18) if is_due(4, streak)] == [4, 8, 16]
 
 
-def test_it_speaks_only_where_the_last_action_is_played_again():
+def test_the_monitor_warns_only_if_the_last_action_is_played_again():
     world = failure(1.0)
     arms = world.actions
     worse = np.array(arms.vectors[0])
@@ -47,7 +47,7 @@ def test_it_speaks_only_where_the_last_action_is_played_again():
         assert explored.phase == EXPLORE
 
 
-def test_an_action_that_is_not_on_the_menu_is_not_looked_at():
+def test_the_monitor_ignores_an_action_that_is_not_on_the_menu():
     world = failure(1.0)
     watch = Watch(LockInMonitor(2, False), LOUD, played([np.ones(2)] * 2, world.theta), 1)
     arms = world.actions
@@ -121,8 +121,8 @@ def test_on_fresh_arms_no_arm_is_ever_locked_in():
 
 
 @pytest.mark.full
-def test_exploring_gets_runs_out_of_the_lock(oracle):
-    """A run is stuck that plays the worse arm in all but a twentieth of its second half."""
+def test_exploring_frees_locked_in_runs(oracle):
+    """A run counts as stuck if it plays the worse arm in at least 95% of its second half."""
     world, runs, stuck = failure(1.0), 20, {}
     for word in ("warn", "explore"):
         policy = ss.ProtectedLinUCB(world.problem, lock_in=word, patience=10)

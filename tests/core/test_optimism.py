@@ -69,7 +69,7 @@ def world(s, noise=0.1, rounds=40, seed=0, d=6, count=60):
 
 
 def points(game, surrogate, action):
-    """Where the appendix moves every vector for one action, letter by letter; (s+1, d)."""
+    """The points to which the appendix moves every vector for one action, as written; (s+1, d)."""
     sets, moved = game.sets, []
     for k, row in enumerate(game.rows):
         c, W, r, V = sets.centre[k], sets.inverse[k], sets.radius[k], game.precision(row)

@@ -1,4 +1,4 @@
-"""What is believed of the vectors, and noise that nobody told."""
+"""The posterior of the vectors, and learned noise."""
 
 import numpy as np
 import pytest

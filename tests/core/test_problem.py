@@ -1,4 +1,4 @@
-"""The problem and what is let in at the door: sizes, noise, bounds, queries, feedback."""
+"""The problem and the checks of its arguments: sizes, noise, bounds, queries, feedback."""
 
 import dataclasses
 import pickle
@@ -180,7 +180,7 @@ def test_delta_lies_strictly_between_zero_and_one(refusal, value):
     )
 
 
-def test_numbers_inside_their_range_are_let_in():
+def test_numbers_inside_their_range_are_accepted():
     check_positive("rho", 1e-300)
     check_positive("rho", np.float32(2.0))
     check_positive("rho", 3)
@@ -244,7 +244,7 @@ def test_an_action_that_is_not_made_of_finite_numbers_is_refused(refusal, action
 
 
 @pytest.mark.parametrize("index", [True, False, np.True_])
-def test_a_truth_value_is_no_index(refusal, index):
+def test_a_bool_is_refused_as_an_index(refusal, index):
     assert refusal(Query, [1, 0], index) == f"index must be an integer >= 0, got {index}"
 
 
@@ -257,7 +257,7 @@ def test_a_truth_value_is_no_index(refusal, index):
     ],
     ids=["Decision", "tuple", "None"],
 )
-def test_what_is_no_query_is_refused_with_a_hint(refusal, query, words):
+def test_an_object_that_is_not_a_query_is_refused_with_a_hint(refusal, query, words):
     policy = Uniform(problem())
     assert refusal(policy.tell, policy.init(), query, 0.1) == f"query must be a Query, {words}"
 
@@ -367,7 +367,7 @@ def test_a_problem_with_tolerances_is_hashable_and_reads_what_it_wrote():
         ({"intercept": 1}, "intercept must be True or False"),
     ],
 )
-def test_a_tolerance_a_penalty_or_an_intercept_that_is_none_is_refused(told, sentence, refusal):
+def test_a_wrong_tolerance_penalty_or_intercept_is_refused(told, sentence, refusal):
     assert refusal(problem, **told).startswith(sentence)
 
 

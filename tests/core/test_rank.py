@@ -1,4 +1,4 @@
-"""How many side-effect directions there are: what is certain, what is open, what play goes by."""
+"""The rank of the protected vectors: what is certain, what is undecided, what a policy assumes."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from sidestep.core.rank import (
 
 
 def belief(theta, noise, counts, seed=0):
-    """Estimates from so many measurements of every vector along even directions."""
+    """Posterior after `count` measurements of every vector along uniform directions."""
     rng = np.random.default_rng(seed)
     n, d = theta.shape
     prior = 1 / d

@@ -321,7 +321,7 @@ def dear_oracle(seed, d=4):
 @pytest.mark.parametrize("noise", [0.1, 1.0])
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_no_value_exceeds_what_any_reward_can_be_where_an_oracle_is_dear(seed, noise):
-    """Once it was 9.4 for a unit arm, where M = 1 and no reward exceeds 0.05."""
+    """Before the cap it was 9.4 for a unit arm, where M = 1 and no reward exceeds 0.05."""
     theta, arms = dear_oracle(seed)
     rng = np.random.default_rng([8, seed])
     confidence = Confidence(np.full(3, 0.1), np.full(3, noise), 1.0, 1.0, 1e-3, LOGDET)
@@ -339,7 +339,7 @@ def test_no_value_exceeds_what_any_reward_can_be_where_an_oracle_is_dear(seed, n
 
 
 def rigorous(sets, arms):
-    """F1 and what second order can add to it, cut at Thales: the formula of the bound, in numpy."""
+    """The first-order value plus its remainder, capped at the Thales bound: the bound in numpy."""
     C, W, r = sets.centre[1:], sets.inverse[1:], sets.radius[1:]
     inverse = np.linalg.pinv(C)
     axes = sets.radius * np.sqrt([np.linalg.eigvalsh(matrix)[-1] for matrix in sets.inverse])

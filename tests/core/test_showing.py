@@ -1,4 +1,4 @@
-"""What values look like at a prompt and in a notebook, and that nothing rests on it."""
+"""How objects are displayed at a prompt and in a notebook."""
 
 import html.parser
 import pickle

@@ -59,7 +59,7 @@ def test_no_action_is_longer_than_the_longest(name):
 
 
 @pytest.mark.parametrize("name", SOLIDS)
-def test_a_solid_travels(name):
+def test_a_solid_can_be_pickled(name):
     twin = pickle.loads(pickle.dumps(SOLIDS[name]))
     direction = np.array([0.3, -0.4, 0.5])
     assert (farthest(twin.body, direction) == farthest(SOLIDS[name].body, direction)).all()
@@ -80,7 +80,7 @@ def test_a_solid_travels(name):
         (lambda: ss.Simplex(2, total=-1.0), "total must be positive and finite"),
     ],
 )
-def test_what_is_no_solid_is_refused_with_a_sentence(make, sentence, refusal):
+def test_wrong_arguments_of_a_solid_are_refused_with_a_sentence(make, sentence, refusal):
     assert refusal(make).startswith(sentence)
 
 

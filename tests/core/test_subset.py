@@ -1,4 +1,4 @@
-"""The best subset: equal to enumeration where that is possible, and honest where it gives up."""
+"""The best subset: equal to enumeration where that is possible; a capped search says so."""
 
 from collections.abc import Callable
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""What one more measurement would tell: as announced, and no other tells more."""
+"""Variance reduction by one measurement: as predicted, and no other measurement removes more."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def held_of(evidence):
     return Posterior(evidence.centre, evidence.inverse, np.array([0.3, 0.6]))
 
 
-def test_a_measurement_takes_off_the_variance_that_was_announced():
+def test_a_measurement_removes_the_predicted_variance():
     evidence = evidence_of()
     slope, action = np.array([0.3, -0.2, 0.9]), np.array([0.6, 0.0, 0.8])
     slopes = np.vstack([np.zeros(3), slope])

@@ -624,7 +624,7 @@ SAID: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("call", "sentence"), SAID)
-def test_what_cannot_be_used_is_said_in_one_sentence(
+def test_wrong_arguments_are_refused_in_one_sentence(
     call: Callable[[], object], sentence: str
 ) -> None:
     with pytest.raises(InputError, match=sentence) as caught:

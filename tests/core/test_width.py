@@ -47,7 +47,7 @@ def test_before_anything_is_measured_the_width_is_the_one_that_is_told():
     assert (halvings(evidence, NOISE, 1.0, 3, 0.05) == 0).all()
 
 
-def test_a_width_that_is_right_is_hardly_ever_given_up():
+def test_the_right_width_is_rarely_rejected():
     """At level 0.05, looked at after every measurement, in 100 worlds of the prior."""
     rng, given_up = np.random.default_rng(1), 0
     for _ in range(100):
@@ -87,8 +87,8 @@ def test_a_level_keeps_the_width_that_is_told():
     assert (variances[:, 4] == 100.0).all()
 
 
-def test_what_was_never_measured_of_one_vector_is_narrowed_by_the_others():
-    """The reason why a wide prior misled: a protected vector ten long, off the one arm measured."""
+def test_directions_never_measured_for_one_vector_are_narrowed_by_the_others():
+    """Why a wide prior misled: draws ten long along all directions but that of the one measured arm."""
     problem = ss.Problem(dim=4, n_protected=1, subspace_dim=1, noise_scale=0.1, norm_bound=20.0)
     rng = np.random.default_rng(5)
     rows = [(0, axis) for axis in np.eye(4)] + [(1, np.eye(4)[0])]

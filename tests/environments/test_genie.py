@@ -1,4 +1,4 @@
-"""The genie: it sees the truth, so it is a yardstick and no player of the catalog."""
+"""The genie: it knows the truth, so it is a baseline and not in the catalog of policies."""
 
 import numpy as np
 import pytest

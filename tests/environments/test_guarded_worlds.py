@@ -82,5 +82,5 @@ def test_without_a_tolerance_the_patients_are_the_paper_s():
 
 
 @pytest.mark.parametrize("name", ["guarded_arms", "dose_grid", "dose_box", "actg_like"])
-def test_a_tolerance_that_is_none_is_refused_in_a_sentence(name, refusal):
+def test_a_wrong_tolerance_is_refused_in_a_sentence(name, refusal):
     assert "tolerance" in refusal(getattr(environments, name), tolerance=-0.1)

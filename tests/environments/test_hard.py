@@ -27,7 +27,7 @@ def test_the_arms_of_the_failure_example_earn_a_half_and_root_a_half():
 
 
 def test_the_vector_that_keeps_the_optimist_hoping_ties_the_two_arms():
-    """Errata, D: both arms evaluate to cos^2(pi/8) under u(0) + u(-pi/4), a tie and no win."""
+    """docs/deviations.md, D: both arms have the reward cos^2(pi/8) under u(0) + u(-pi/4), a tie."""
     instance = failure()
     hoped = np.array([1 + math.cos(math.pi / 4), -math.sin(math.pi / 4)])
     hoped /= np.linalg.norm(hoped)
@@ -65,7 +65,7 @@ def test_rewards_of_the_lower_bound_pair_are_the_printed_ones(horizon):
 
 @pytest.mark.parametrize("horizon", HORIZONS)
 def test_the_projection_of_instance_two_has_positive_off_diagonals(horizon):
-    """Errata, C1: print has a minus there, and rewards that need the plus."""
+    """docs/deviations.md, C1: print has a minus there, and rewards that need the plus."""
     a = horizon**-0.25
     instance = lower_bound(horizon, 2)
     projection = np.eye(2) - np.outer(instance.theta[1], instance.theta[1])
@@ -77,7 +77,7 @@ def test_the_projection_of_instance_two_has_positive_off_diagonals(horizon):
 
 @pytest.mark.parametrize("horizon", HORIZONS)
 def test_gaps_of_the_lower_bound_pair(horizon):
-    """Errata, C2: 0.78 alpha and 0.80 alpha, not the printed 1 - alpha."""
+    """docs/deviations.md, C2: 0.78 alpha and 0.80 alpha, not the printed 1 - alpha."""
     a = horizon**-0.25
     gaps = {}
     for which in (1, 2):
@@ -91,7 +91,7 @@ def test_gaps_of_the_lower_bound_pair(horizon):
 
 @pytest.mark.parametrize("horizon", HORIZONS)
 def test_a_query_barely_tells_the_pair_apart(horizon):
-    """Errata, C3: the largest difference is cos 2a - cos 3a <= 2.5 a^2; the targets agree."""
+    """docs/deviations.md, C3: the largest difference is cos 2a - cos 3a <= 2.5 a^2; targets agree."""
     a = horizon**-0.25
     first, second = (lower_bound(horizon, which) for which in (1, 2))
     np.testing.assert_array_equal(first.theta[0], second.theta[0])
@@ -102,7 +102,7 @@ def test_a_query_barely_tells_the_pair_apart(horizon):
 
 
 def test_the_corrected_angle_keeps_the_divergence_at_any_noise():
-    """Errata, C4: with sqrt(R) T^(-1/4) the divergence stays below 3.125; as printed it does not."""
+    """docs/deviations.md, C4: with sqrt(R) T^(-1/4) the divergence is below 3.125; as printed not."""
 
     def divergence(noise_scale, *, corrected):
         pair = [lower_bound(10**4, k, noise_scale, corrected=corrected) for k in (1, 2)]
@@ -148,7 +148,7 @@ def test_the_good_arms_of_the_blind_spot_cannot_show_what_separates_them():
 
 
 def seen(theta, arms):
-    """Rewards of the arms, by a formula of its own."""
+    """Rewards of the arms, by an independent formula."""
     target, protected = theta
     return arms @ (target - (target @ protected) / (protected @ protected) * protected)
 
@@ -176,7 +176,7 @@ def test_two_seeds_of_the_family_are_two_instances():
     assert blind_spot_family(0, 0.3).problem.noise_scale == 0.3
 
 
-def test_the_blind_spot_is_of_the_family_and_loses_that_with_its_blindness():
+def test_the_blind_spot_belongs_to_the_family_unless_something_hidden_is_shown():
     instance = blind_spot()
     theta, arms = instance.theta, instance.actions.vectors
     assert is_blind_spot(theta, arms)

@@ -1,4 +1,4 @@
-"""Worlds: hidden vectors, four noises, what the player is told, and regret against the genie."""
+"""Worlds: hidden vectors, four kinds of noise, what the policy knows, regret against the genie."""
 
 import pickle
 
@@ -38,7 +38,7 @@ def feedback(instance, action, index, seed=0):
     return np.array([instance.observe(query, rng) for _ in range(DRAWS)])
 
 
-# What is hidden and what is told
+# What is hidden and what the policy knows
 
 
 def test_any_theta_may_be_written_down():
@@ -177,7 +177,7 @@ def test_a_coin_of_mean_zero_or_one_never_errs():
     assert (feedback(instance, [1.0, 0.0], 1) == 0.0).all()
 
 
-def test_of_coins_the_player_is_told_one_half_whatever_was_said():
+def test_with_bernoulli_feedback_the_policy_knows_a_noise_scale_of_one_half():
     instance = world("fixed", actions=ss.Arms(ARMS[:3]), noise="bernoulli", noise_scale=0.001)
     assert instance.problem.noise.tolist() == [0.5, 0.5, 0.5]
 
@@ -208,7 +208,7 @@ def coins_off_the_menu():
     return Instance(theta, ss.Arms([[1.0, 0.0], [0.8, 0.6]]), noise="bernoulli")
 
 
-def test_a_coin_off_the_menu_is_an_error_and_not_a_clip(refusal):
+def test_bernoulli_feedback_off_the_menu_is_an_error_and_is_not_clipped(refusal):
     off_menu = ss.Query(np.array([0.0, 1.0]), 1)
     rng = np.random.default_rng(0)
     assert "[0, 1]" in refusal(coins_off_the_menu().observe, off_menu, rng)
@@ -216,7 +216,7 @@ def test_a_coin_off_the_menu_is_an_error_and_not_a_clip(refusal):
 
 @pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
-def test_a_run_that_tosses_a_coin_off_the_menu_is_an_error_and_not_a_clip(refusal, compiled):
+def test_a_run_with_bernoulli_feedback_off_the_menu_is_an_error(refusal, compiled):
     instance = coins_off_the_menu()
     policy = ss.ProtectedLinUCB.as_intended(instance.problem)
     assert "[0, 1]" in refusal(ss.simulate, policy, instance, 8, compiled=compiled)
@@ -384,7 +384,7 @@ def test_a_level_is_measured_on_top_and_seen_by_no_aim():
         assert raised.regret(query, raised.actions) == flat.regret(query, flat.actions)
 
 
-def test_an_intercept_that_is_none_is_refused(refusal):
+def test_a_wrong_intercept_is_refused(refusal):
     for came in ([1.0], [1.0, float("nan"), 0.0], "high"):
         assert refusal(world, intercept=came).startswith("intercept must be")
 

@@ -33,7 +33,7 @@ EFFECT = np.array(
 
 
 def made_up(count=60, seed=0):
-    """Subjects of nobody: one statin each at most, INR exactly linear in the unit actions."""
+    """Invented subjects: at most one statin each, INR exactly linear in the unit actions."""
     rng = np.random.default_rng(seed)
     people = []
     for number in range(count):
@@ -221,7 +221,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sentence", REFUSED)
-def test_what_is_no_table_is_told_by_its_content(sentence, write):
+def test_a_file_that_is_not_a_table_is_recognised_by_its_content(sentence, write):
     path = write(REFUSED[sentence], "warfarin.csv")
     with pytest.raises(
         InputError, match=f"^expected the IWPC Warfarin table, got .*{sentence}"

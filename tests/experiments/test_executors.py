@@ -1,4 +1,4 @@
-"""Where jobs run: every result comes once, whatever dies, and Ctrl-C loses none that is finished."""
+"""Executors: every result comes once, whatever process dies; Ctrl-C loses no finished result."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.full  # worker processes take a second to start
 
 @pytest.fixture(autouse=True)
 def heard():
-    """Ctrl-C is heard, also where the tests were started in the background and ignore it."""
+    """Ctrl-C is handled, even if the tests were started in the background and would ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -40,7 +40,7 @@ def same(one, other):
 
 @dataclass(frozen=True)
 class Recorder:
-    """Plays as told and keeps every menu that it meets."""
+    """A policy that records every menu it is asked about."""
 
     problem: ss.Problem
     inner: object
@@ -60,7 +60,7 @@ class Recorder:
         return self.inner.state_from_json(text)
 
 
-# Chance
+# Random numbers
 
 
 @pytest.mark.full
@@ -84,7 +84,7 @@ def test_seed_0_is_a_seed(compiled):
     assert not np.isclose(zero.feedback, one.feedback).any()
 
 
-def test_a_run_touches_no_chance_but_its_own():
+def test_a_run_uses_no_random_generator_but_its_own():
     before = np.random.get_state()[1].copy()  # noqa: NPY002  (the generator that nobody may use)
     ss.simulate(ss.EpsilonGreedy(world().problem), world(), 30)
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
@@ -270,7 +270,7 @@ def test_runs_that_meet_the_same_arms_share_their_drawing_and_leave_them_alone()
     assert np.array_equal(first.action, again.action)
 
 
-def test_a_run_leaves_other_threads_their_turn():
+def test_a_run_lets_other_threads_work():
     assert KERNELS[loop.run_on_arms].nogil
     assert KERNELS[loop.run_on_ball].nogil
 

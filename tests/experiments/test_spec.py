@@ -78,7 +78,7 @@ def test_the_panel_judges_all_but_what_nobody_can_do_well_on():
 @pytest.mark.parametrize(
     "name", ["synthetic", "warfarin", "failure", "lower-bound", "ball", "diabetes", "panel"]
 )
-def test_shipped_experiments_are_read_as_anyones(name):
+def test_shipped_experiments_are_read_like_users_specs(name):
     spec = parse_spec(shipped_specs()[name], f"{name}.toml")
     assert spec.name == name
     assert jobs_of(spec)

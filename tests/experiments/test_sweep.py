@@ -305,7 +305,7 @@ def test_every_unknown_name_and_knob_of_a_spec_is_told_at_once_with_its_table(re
 
 
 class Trying:
-    """A policy of somebody's that breaks down in its way."""
+    """A user's policy that fails in a given way."""
 
     def __init__(self, problem, bad):
         self.problem, self.bad = problem, bad

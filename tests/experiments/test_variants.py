@@ -1,4 +1,4 @@
-"""A shipped experiment otherwise than its file says: other runs, a shorter horizon, a table."""
+"""Variants of a shipped experiment: other runs, a shorter horizon, the user's table."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def horizons(spec):
     return {world.id: world.horizon or spec.horizon for world in spec.worlds}
 
 
-def test_nothing_asked_is_nothing_changed():
+def test_without_changes_a_variant_equals_the_spec():
     spec = shipped("panel")
     assert shortened(spec, {"runs": None, "horizon": None, "seed": None}) == spec
 

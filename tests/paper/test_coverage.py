@@ -53,7 +53,7 @@ def test_a_vector_leaves_its_set_in_at_most_a_delta_of_adaptive_runs(
 
 
 def test_sets_without_their_share_for_noise_would_be_left_far_more_often(oracle):
-    """The claim can fail: drawn for noise of a hundredth, the same sets do not hold."""
+    """The claim can fail: sets computed for a hundredth of the noise do not hold."""
     runs, left = 400, 0
     for seed in range(runs):
         instance = synthetic(4, 2, 2, FreshArms(20, 4), noise_scale=1.0, seed=seed)

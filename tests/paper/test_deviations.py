@@ -1,4 +1,4 @@
-"""Where the code differs from print, one test an item: what print does, what the code does instead.
+"""Where the code differs from print, one test per item: what print does, what the code does instead.
 
 Letters and numbers are those of docs/deviations.md, which cites these tests by name.
 """
@@ -41,7 +41,7 @@ def core_set_rounds(policy, instance, horizon):
 
 
 def quiet(theta, told_noise, source=None, **told):
-    """A world without noise whose player is told of some: its estimates are exact, its doubt is not."""
+    """A world without noise whose policy assumes some: estimates are exact, confidence sets are not."""
     theta = np.asarray(theta, dtype=float)
     instance = Instance(theta, source or ss.UnitBall(theta.shape[1]), noise_scale=0.0, **told)
     d, L = instance.problem.dim, instance.problem.n_protected
@@ -467,7 +467,7 @@ def test_e6_the_plug_in_projects_off_the_subspace_by_uncentred_pca():
 
 
 def test_e7_round_robin_takes_out_the_best_subset_and_all_vectors_are_too_many():
-    """With the printed surrogate, that is; the corrected one forgives most of it."""
+    """This is with the printed surrogate; with the corrected one the harm is mild."""
     regret = {"best": [], "all": []}
     for seed in range(2):
         world = synthetic(6, 4, 2, 100, noise_scale=0.001, seed=seed)

@@ -37,7 +37,7 @@ def optimistic_values(centre, precision, reach):
 
 
 def plays_of_the_first_arm(rho, R, seed):
-    """How often an exact optimist plays a_1 who knows the target and learns the protected vector."""
+    """How often an exact optimist that knows the target and learns the protected vector plays a_1."""
     noise = np.random.default_rng(seed)
     precision, moment, count = rho * np.eye(2), np.zeros(2), 0
     for t in range(ROUNDS):
@@ -118,14 +118,14 @@ def test_whether_exact_optimism_locks_in_depends_on_rho_as_well():
 
 
 def share_of_the_first_arm(R):
-    """Share of a_1 among the rounds of our player, who must learn the target too, run by run."""
+    """Share of a_1 among the rounds of ProtectedLinUCB, which must learn the target too, per run."""
     policy = ss.ProtectedLinUCB(world(R).problem)
     runs = ss.simulate_many(policy, world(R), ROUNDS, runs=20)
     return np.array([(trace.arm == 0).mean() for trace in runs])
 
 
 def test_protected_linucb_leaves_the_first_arm_at_noise_a_tenth():
-    """It must learn the target as well, and its surrogate is no exact optimism: it gets away."""
+    """It must learn the target as well, and its surrogate is not exact, so it does not lock in."""
     assert (share_of_the_first_arm(0.1) < 0.1).all()
 
 

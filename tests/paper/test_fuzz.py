@@ -1,4 +1,4 @@
-"""Random games over all players and action sets: nothing crashes, nothing leaves its set or its text."""
+"""Random runs of all policies on all action sets: no crash, actions in their set, states survive JSON."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""The steps of the bound for posterior sampling on the ball (docs/theory.md) that a number can check."""
+"""Numerical checks of the proof for posterior sampling on the ball (docs/theory.md)."""
 
 import math
 
@@ -127,7 +127,7 @@ def test_a_vector_with_less_noise_has_the_larger_potential():
     assert uneven > even  # with R = .3 for all the widths of the second would be counted too small
 
 
-def test_a_dear_outcome_costs_the_root_of_its_price():
+def test_unequal_costs_multiply_the_bound_by_the_root_of_their_ratio():
     T = 1e12  # where the rounds of play are all of the bound
     even = theory.thompson_bound(PROBLEM, T)
     dear = theory.thompson_bound(Problem(6, 2, 2, noise_scale=NOISE, costs=(1.0, 4.0, 1.0)), T)

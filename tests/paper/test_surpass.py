@@ -1,7 +1,7 @@
-"""How far past the paper: regret of DirectedThompson over that of the paper's player, same seeds.
+"""Regret of DirectedThompson compared with that of the paper's policy, with the same seeds.
 
-Means over 50 runs, each claim held with the paired 95% interval: ours minus the factor times theirs must
-lie below zero with its upper end.
+Means over 50 runs. For each claim the paired 95% interval of ours minus the factor times theirs must lie
+below zero.
 """
 
 from dataclasses import replace

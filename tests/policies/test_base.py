@@ -1,4 +1,4 @@
-"""What every policy does alike: decisions, states and their text, what is in flight, bad input."""
+"""Common to all policies: decisions, states and their text, pending queries, bad input."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,9 @@ def test_tell_counts_what_was_measured_and_leaves_the_old_state_alone(name):
         (ss.Query(np.full(3, np.nan), 0), 0.1, "action must be finite numbers"),
     ],
 )
-def test_bad_news_is_refused_before_anything_has_changed(refusal, name, query, feedback, expected):
+def test_a_bad_measurement_is_refused_before_anything_has_changed(
+    refusal, name, query, feedback, expected
+):
     policy = POLICIES[name](problem())
     state = policy.init()
     before = state.to_json()
@@ -137,7 +139,7 @@ def test_bad_actions_are_refused_and_take_no_chance(refusal, name, actions, expe
     assert chance.bit_generator.state == before
 
 
-# What is in flight
+# Pending queries
 
 
 def test_asked_again_before_the_answer_is_in_it_looks_elsewhere():
@@ -197,7 +199,7 @@ def test_what_is_pending_moves_the_turn_of_round_robin_on():
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_what_is_pending_changes_nothing(name):
+def test_pending_queries_and_the_state_are_not_changed_by_ask(name):
     policy = POLICIES[name](problem())
     state = grown(policy)
     before = state.to_json()

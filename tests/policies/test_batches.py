@@ -1,4 +1,4 @@
-"""Batches, panels and records from before: what is pending counts, and a wrong row changes nothing."""
+"""Batches, panels and past records: pending queries count, and a wrong row changes nothing."""
 
 import numpy as np
 import polars
@@ -132,5 +132,5 @@ def test_a_mask_leaves_the_names_of_the_arms():
         (np.ones(20), "allowed must be 20 truth values"),
     ],
 )
-def test_a_mask_that_is_none_is_refused(mask, sentence, refusal):
+def test_a_wrong_mask_is_refused(mask, sentence, refusal):
     assert refusal(ARMS.only, mask).startswith(sentence)

@@ -1,4 +1,4 @@
-"""Caution: only what is probably within every tolerance is played, from an action that is known to be."""
+"""Caution: only actions that are probably within every tolerance are played, and a safe action."""
 
 import numpy as np
 import pytest
@@ -165,7 +165,7 @@ def test_without_caution_every_decision_is_as_it_was():
 
 
 @pytest.mark.parametrize("player", PLAYERS)
-def test_a_caution_that_cannot_be_is_refused(player, refusal):
+def test_an_impossible_caution_is_refused(player, refusal):
     problem = world().problem
     assert "caution must lie in 0..1" in refusal(player, problem, caution=1.0)
     assert "action must have shape (3,)" in refusal(player, problem, caution=0.9, safe=[0.0])

@@ -1,4 +1,4 @@
-"""Explore, then commit: every vector in turn along chance actions, then nothing is learned."""
+"""Explore, then commit: every vector in turn along random actions, then nothing is learned."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_after_the_commitment_nothing_is_learned():
     assert policy.tell(turns[-1].state, query, 100.0).to_json() == settled
 
 
-def test_after_the_commitment_bad_news_is_still_refused(refusal):
+def test_after_the_commitment_a_bad_measurement_is_still_refused(refusal):
     policy, turns = committed()
     query = ss.Query(np.eye(4)[0], 1)
     assert "finite number" in refusal(policy.tell, turns[-1].state, query, float("nan"))

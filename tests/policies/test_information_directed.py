@@ -1,4 +1,4 @@
-"""InformationDirected: it asks what the contest depends on, and beats its sibling where that pays."""
+"""InformationDirected: what it measures, and where it beats DirectedThompson."""
 
 import numpy as np
 import pytest

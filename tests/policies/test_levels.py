@@ -1,4 +1,4 @@
-"""Levels that are learned beside the effects: no aim sees them, and every result is read through them."""
+"""Learned levels: they are not part of the reward, but of every result."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ KNOWN = {"rank": {"subspace_dim": 2}, "resolution": {"resolution": 0.1}}
 
 
 def world(actions=None):
-    """Three protected vectors in a plane, and actions of which the first does nothing."""
+    """Three protected vectors in a plane, and actions of which the first is zero."""
     rng = np.random.default_rng(5)
     plane = np.linalg.qr(rng.standard_normal((4, 2)))[0].T
     target = rng.standard_normal(4)
@@ -62,7 +62,7 @@ def test_the_best_arm_is_found_whatever_the_levels(player, known):
 @pytest.mark.parametrize(
     "solid", [ss.UnitBall(4), ss.Box([-0.5] * 4, [0.5] * 4)], ids=["ball", "box"]
 )
-def test_on_a_solid_too(solid):
+def test_the_best_action_of_a_solid_is_found_whatever_the_levels(solid):
     instance = world(solid)
     policy = ss.DirectedThompson(told(instance, subspace_dim=2))
     state = state_after(policy, instance, 100)

@@ -66,7 +66,7 @@ def test_protected_vectors_change_nothing(source):
 
 
 def test_ignoring_protection_costs_regret_in_every_round():
-    """The target leans on the protected direction: its own best arm is not the best arm."""
+    """The target has a large protected part: the best arm for the target is not the best arm."""
     theta = [[0.8, 0.6], [1.0, 0.0]]
     world = Instance(theta, ss.Arms([[0.8, 0.6], [0.0, 1.0]]), noise_scale=0.01)
     blind = ss.simulate(ss.OFUL(world.problem), world, 300)

@@ -1,4 +1,4 @@
-"""How many rounds are left, by playing on in worlds that are believed possible."""
+"""How many rounds are left, by simulation in worlds drawn from the posterior."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_what_cannot_be_counted_is_refused(refusal):
 
 @pytest.mark.slow
 def test_the_rounds_left_are_about_those_that_it_takes(oracle):
-    """A true world drawn from the prior is one more of those that are believed possible."""
+    """A true world drawn from the prior has the same distribution as the simulated worlds."""
     inside, played = 0, 12
     for seed in range(played):
         rng = np.random.default_rng(seed)

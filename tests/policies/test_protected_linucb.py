@@ -1,4 +1,4 @@
-"""Protected LinUCB: its three faces, CORE-SET from outside, and what it does when told too little."""
+"""Protected LinUCB: its three presets, CORE-SET as seen in runs, and what it needs to know."""
 
 from itertools import combinations
 
@@ -41,7 +41,7 @@ def eigenvalue(theta, rows):
     return np.linalg.eigvalsh(chosen @ chosen.T)[0]
 
 
-# The three faces (the table in design.md)
+# The three presets (the table in docs/deviations.md)
 
 
 def faces():
@@ -63,12 +63,12 @@ def faces():
         ("reset", True, False, False),
     ],
 )
-def test_the_three_faces_have_the_knobs_of_the_table(what, printed, intended, default):
+def test_the_three_presets_have_the_knobs_of_the_table(what, printed, intended, default):
     found = {name: getattr(policy, what) for name, policy in faces().items()}
     assert found == {"printed": printed, "intended": intended, "default": default}
 
 
-def test_the_three_faces_end_core_set_by_their_own_rule():
+def test_the_three_presets_end_core_set_by_their_own_rule():
     rules = {name: policy.rule.kind for name, policy in faces().items()}
     assert rules == {
         "printed": coreset.PRINTED,
@@ -77,7 +77,7 @@ def test_the_three_faces_end_core_set_by_their_own_rule():
     }
 
 
-def test_the_three_faces_spend_delta_as_the_table_says():
+def test_the_three_presets_split_delta_as_the_table_says():
     sets = {name: policy.knobs.confidence.delta for name, policy in faces().items()}
     share = pytest.approx(DELTA / (2 * 4))
     assert sets == {"printed": DELTA, "intended": share, "default": share}
@@ -89,7 +89,7 @@ def test_the_three_faces_spend_delta_as_the_table_says():
     }
 
 
-def test_the_three_faces_draw_their_sets_as_the_table_says():
+def test_the_three_presets_have_the_confidence_sets_of_the_table():
     forms = {name: policy.knobs.confidence.form for name, policy in faces().items()}
     assert forms == {"printed": PRINTED, "intended": PRINTED, "default": LOGDET}
 
@@ -135,7 +135,7 @@ def test_where_l_equals_s_as_printed_burns_sweeps_all_the_same():
 
 
 @pytest.mark.parametrize("face", ["as_printed", "as_intended"])
-def test_the_papers_faces_take_rho_and_delta(face):
+def test_the_papers_presets_take_rho_and_delta(face):
     policy = getattr(ss.ProtectedLinUCB, face)(problem(), rho=0.7, delta=0.2)
     assert (policy.rho, policy.delta) == (0.7, 0.2)
     assert policy.knobs.confidence.rho.tolist() == [0.7] * 4

@@ -1,4 +1,4 @@
-"""Reasons: the contender, what each result would settle, the price, and what is expected."""
+"""Reasons: the rival, what each result would settle, the price, and the expected feedback."""
 
 import time
 from dataclasses import replace
@@ -126,7 +126,7 @@ def test_where_noise_is_learned_reasons_rest_on_the_posterior_that_decided():
 
 
 def test_an_ask_with_reasons_takes_a_few_milliseconds_over_a_hundred_arms():
-    """5 ms is the promise (2.8 measured); the test allows a busy machine five times as much."""
+    """The goal is 5 ms (2.8 measured); the test allows five times as much on a busy machine."""
     game = world(WITHIN, arms=100)
     policy, state = played(game, rounds=20)
     rng, times = np.random.default_rng(0), []

@@ -1,4 +1,4 @@
-"""What a policy would stand by: intervals that cover, a probability that means something, rivals."""
+"""Recommendations: intervals that cover, calibrated probabilities, rivals."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_on_a_solid_the_probability_is_that_of_nearly_the_best(solid):
     assert solid.contains(late.action)
 
 
-def test_a_policy_of_another_kind_and_a_level_of_none_are_refused(refusal):
+def test_a_policy_without_a_posterior_and_a_wrong_level_are_refused(refusal):
     instance = failure()
     genie = ss.environments.Genie(instance)
     assert refusal(ss.recommend, genie, None, instance.actions).startswith(
@@ -91,7 +91,7 @@ def test_a_policy_of_another_kind_and_a_level_of_none_are_refused(refusal):
 
 
 def unsure(**told):
-    """A player that is not told the rank, and its state once only the target was measured."""
+    """A policy that does not know the rank, and its state after only the target was measured."""
     policy, state = ss.DirectedThompson(ss.Problem(4, 3, noise_scale=0.01, **told)), None
     state, rng = policy.init(), np.random.default_rng(0)
     for k in range(200):
@@ -103,7 +103,7 @@ def unsure(**told):
 
 @pytest.mark.parametrize("told", [{"resolution": 0.1}, {"eigenvalue": 0.01}])
 def test_where_only_the_target_was_measured_nothing_is_sure(told):
-    """Before, every draw took the rank 0 that nothing had contradicted: best with probability 1."""
+    """Once every draw used rank 0, which nothing had contradicted: best with probability 1."""
     policy, state = unsure(**told)
     advice = ss.recommend(policy, state, ARMS)
     assert advice.probability < 0.9
@@ -234,7 +234,7 @@ def test_intervals_cover_for_outcomes_that_are_coins():
 @pytest.mark.slow
 @pytest.mark.parametrize("noise_scale", [0.1, 1.0])
 def test_intervals_cover_where_a_resolution_is_told_instead_of_the_rank(noise_scale):
-    """One rank for every draw covered 46 of 100 rewards at R = 1 after 500 rounds."""
+    """With one rank for all draws, 46 of 100 rewards were covered at R = 1 after 500 rounds."""
 
     def policy(instance):
         return ss.DirectedThompson(ss.Problem(8, 6, noise_scale=noise_scale, resolution=0.1))

@@ -36,7 +36,7 @@ def in_box():
 
 
 def asked(known, actions=ARMS, seeds=6, **rules):
-    """What is decided under a rule, for several draws."""
+    """The decisions under a restriction, for several seeds."""
     player, state = known
     rule = ss.Restrictions(**rules)
     return [
@@ -75,7 +75,7 @@ def test_rows_keep_the_names_that_the_caller_gave_them(known):
 
 
 def test_what_cannot_be_measured_leaves_the_other_costs_as_they_are():
-    """Were it a matter of huge costs, the relative ones of the others would move, and so the choice."""
+    """With a huge cost instead, the relative costs of the others would change, and so the choice."""
     player, state = learned()
     dear = ss.DirectedThompson(ss.Problem(**_facts(player.problem), costs=[1.0, 3.0, 1.0, 2.0]))
     for seed in range(10):
@@ -186,7 +186,7 @@ def test_a_panel_of_more_tests_than_can_be_measured_is_refused(known, refusal):
 
 
 class FourArguments:
-    """A player of someone's that has never heard of restrictions."""
+    """A user's policy whose `ask` does not accept restrictions."""
 
     def __init__(self, problem):
         self.problem = problem

@@ -26,7 +26,7 @@ def learned(told=WITHIN, actions=ARMS, rounds=15, noise=0.2):
 
 
 def expected_answer(policy, state, query):
-    """The feedback that moves no estimate: what is expected of it."""
+    """The predicted feedback, which does not change any estimate."""
     measured = policy.problem.lifted(np.array(query.action))
     return float(belief_of(policy, state).measured.mean[query.index] @ measured)
 
@@ -40,7 +40,7 @@ def contested(policy, state, slopes):
 
 
 @pytest.mark.parametrize("told", [WITHIN, {**WITHIN, "intercept": LEVELS}], ids=["flat", "levels"])
-def test_the_share_is_what_the_measurement_takes_off_the_contest(told):
+def test_the_share_is_the_part_of_the_contested_variance_that_the_measurement_removes(told):
     policy, state = learned(told)
     advice = ss.recommend(policy, state, ARMS)
     here = standpoint_of(policy.problem, belief_of(policy, state).measured, 0)
@@ -58,7 +58,7 @@ def test_the_share_is_what_the_measurement_takes_off_the_contest(told):
 
 
 @pytest.mark.parametrize("told", [WITHIN, {**WITHIN, "intercept": LEVELS}], ids=["flat", "levels"])
-def test_so_many_results_settle_an_outcome_and_one_less_does_not(told):
+def test_the_stated_number_of_results_settles_an_outcome_and_one_less_does_not(told):
     policy, state = learned(told, rounds=6)
     advice = ss.recommend(policy, state, ARMS)
     assert advice.unsettled
@@ -77,8 +77,8 @@ def test_so_many_results_settle_an_outcome_and_one_less_does_not(told):
         assert half == pytest.approx((effect.high - effect.low) / 2, rel=1e-6)
 
 
-def test_where_the_level_is_the_doubt_no_number_of_results_there_settles():
-    """Nothing was measured anywhere else, so the effect cannot be told from the level."""
+def test_if_the_level_is_uncertain_no_number_of_results_at_that_action_settles_the_effect():
+    """Nothing was measured at other actions, so effect and level cannot be separated."""
     game = Instance(THETA, ARMS, 0.01, **WITHIN, intercept=LEVELS)
     policy = ss.DirectedThompson(game.problem)
     advice = ss.recommend(policy, policy.init(), ARMS)

@@ -1,4 +1,4 @@
-"""A state as text: to the last bit, and only to the policy that wrote it."""
+"""A state as text: exact to the last bit, and readable only by the policy that wrote it."""
 
 import json
 import warnings
@@ -231,7 +231,7 @@ def test_a_state_of_version_2_is_read_with_a_warning():
     text = grown(policy).to_json()
     with pytest.warns(UnsignedStateWarning, match="does not say whose it is"):
         again = policy.state_from_json(version_2(text))
-    assert again.to_json() == text  # from now on it does say so
+    assert again.to_json() == text  # now it has a fingerprint
 
 
 def test_a_state_of_version_2_is_checked_for_its_numbers(refusal):

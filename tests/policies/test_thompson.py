@@ -1,4 +1,4 @@
-"""Thompson sampling and the directed query: what they are told, what they measure, when they pay."""
+"""Thompson sampling and the directed query: what they know, what they measure, when they pay."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ FIXED = ss.Arms(np.random.default_rng(3).standard_normal((30, 4)) / 4)
 
 
 def told(instance, **change):
-    """The problem of a world with some of it told otherwise."""
+    """The problem of a world, with changes to what the policy knows."""
     problem = instance.problem
     known = {
         "dim": problem.dim,
@@ -40,7 +40,7 @@ def test_the_prior_is_that_of_a_vector_of_length_m_and_of_the_noise():
 
 
 @pytest.mark.parametrize("policy", BOTH)
-def test_one_thing_about_the_rank_is_needed(policy, refusal):
+def test_rank_eigenvalue_or_resolution_is_needed(policy, refusal):
     sentence = refusal(policy, ss.Problem(4, 2, noise_scale=0.1))
     assert "subspace_dim, eigenvalue or resolution" in sentence
     policy(ss.Problem(4, 2, noise_scale=0.1, eigenvalue=0.2))
@@ -72,7 +72,7 @@ def test_rho_cannot_be_told_where_the_noise_is_learned(refusal):
     "change", [{"noise_scale": None}, {"subspace_dim": None, "resolution": 0.2}]
 )
 @pytest.mark.parametrize("arms", [FIXED, 12, ss.UnitBall(4)], ids=["fixed", "fresh", "ball"])
-def test_with_less_told_the_compiled_run_is_still_the_steps(policy, change, arms):
+def test_with_unknown_rank_or_noise_the_compiled_run_equals_the_steps(policy, change, arms):
     instance = synthetic(4, 3, 2, arms, noise_scale=0.1, seed=1)
     player = policy(told(instance, **change))
     fast = ss.simulate(player, instance, 60, seed=2)
@@ -83,7 +83,7 @@ def test_with_less_told_the_compiled_run_is_still_the_steps(policy, change, arms
 
 @pytest.mark.full
 @pytest.mark.parametrize("policy", BOTH)
-def test_with_a_memory_the_compiled_run_is_still_the_steps(policy):
+def test_with_a_memory_the_compiled_run_equals_the_steps(policy):
     instance = synthetic(4, 3, 2, FIXED, noise_scale=0.1, seed=1)
     player = policy(instance.problem, memory=20.0)
     fast = ss.simulate(player, instance, 60, seed=2)
@@ -164,7 +164,7 @@ def test_no_phase_is_wasted_on_fresh_arms(policy, noise_scale):
 @pytest.mark.parametrize(
     "change", [{"noise_scale": None}, {"subspace_dim": None, "resolution": 0.1}]
 )
-def test_what_is_not_told_costs_little_on_fresh_arms(change):
+def test_an_unknown_rank_or_noise_costs_little_on_fresh_arms(change):
     def world(seed):
         return synthetic(noise_scale=0.1, seed=seed)
 
@@ -224,7 +224,7 @@ def test_on_a_solid_the_best_corner_is_found(solid):
         ({"delay": -1}, "delay must be an integer >= 0"),
     ],
 )
-def test_answers_cannot_be_lost_or_late_beyond_reason(chance, sentence, refusal):
+def test_a_wrong_delay_or_loss_probability_is_refused(chance, sentence, refusal):
     world = failure(0.3)
     rounds = play(ss.DirectedThompson(world.problem), world, 5, **chance)
     assert refusal(next, rounds).startswith(sentence)
@@ -258,7 +258,7 @@ def test_the_unit_of_costs_changes_nothing():
     assert plays[0] == plays[1] == plays[2]
 
 
-def test_a_dear_test_is_ordered_less_often():
+def test_an_expensive_measurement_is_made_less_often():
     world = ss.environments.synthetic(3, 1, 1, 20, noise_scale=0.1, seed=1)
     dear = ss.Problem(3, 1, 1, noise_scale=0.1, costs=[1.0, 100.0])
     even = ss.simulate(ss.DirectedThompson(world.problem), world, 300, seed=0).counts
@@ -268,7 +268,7 @@ def test_a_dear_test_is_ordered_less_often():
 
 @pytest.mark.full
 def test_half_the_spending_buys_the_same_regret_where_costs_differ_tenfold():
-    """Two cheap and two dear protected outcomes, one subspace: the cheap ones do."""
+    """Two cheap and two expensive protected outcomes in one subspace: the cheap ones suffice."""
     costs = np.array([1.0, 1.0, 1.0, 10.0, 10.0])
     spent = {"blind": 0.0, "told": 0.0}
     regret = {"blind": 0.0, "told": 0.0}

@@ -38,13 +38,13 @@ def browser(running):
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    """A furnished service for tests that only look, or do not mind what others did."""
+    """A shared service with people and studies, for tests that only read or do not mind changes."""
     with Running(tmp_path_factory.mktemp("house") / "served.db") as running:
         yield furnish(running)
 
 
 @pytest.fixture
 def own_house(tmp_path):
-    """A furnished service of one's own."""
+    """A service with people and studies for one test."""
     with Running(tmp_path / "served.db") as running:
         yield furnish(running)

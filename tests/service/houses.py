@@ -76,7 +76,7 @@ def hashed_once() -> str:
 
 
 def furnish(running: Running) -> House:
-    """Let people and tokens in, one for every role, and ask a first question."""
+    """Add a person and a token for every role, and ask a first question."""
     for name in ("bp", "other"):
         clinic(running.store, name).ask(actor="somebody")
     house, door = House(running), running.door

@@ -1,4 +1,4 @@
-"""`sidestep serve` in processes of its own, to be loaded and killed; and clients that load it.
+"""`sidestep serve` in separate processes that can be killed, and clients that put load on it.
 
 Every drill returns what clients were told; `judged` holds that against the record.
 `benchmarks/over_http.py` prints the same drills.
@@ -51,7 +51,7 @@ class Served:
         return self.log.read_bytes()[begin:]
 
     def kill(self) -> None:
-        """As if the power went."""
+        """Simulate a power failure."""
         self.process.kill()
         self.process.wait(30)
 
@@ -93,7 +93,7 @@ class Tally(NamedTuple):
 
 
 class Load:
-    """So many clients, each with its pairs of ask and tell, over one server or several."""
+    """Several clients, each with its pairs of ask and tell, on one server or several."""
 
     def __init__(
         self, urls: Sequence[str], study: str, clients: int, pairs: int, name: str = "client"

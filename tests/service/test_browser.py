@@ -54,7 +54,7 @@ def served(tmp_path_factory):
 
 
 class Story:
-    """A page that complains about everything that is not as it should be."""
+    """A browser page that fails on every error and accessibility finding."""
 
     def __init__(self, chromium, url, **look):
         self.context = chromium.new_context(base_url=url, **look)
@@ -113,7 +113,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_the_main_pages_are_for_everybody(story, served, look):
+def test_the_main_pages_are_accessible(story, served, look):
     with story(served.url, **LOOKS[look]) as it:
         for name, path in MAIN.items():
             it.open(path)
@@ -122,7 +122,7 @@ def test_the_main_pages_are_for_everybody(story, served, look):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", {**LOOKS, **MORE_LOOKS})
-def test_every_page_is_for_everybody(story, served, look):
+def test_every_page_is_accessible(story, served, look):
     with story(served.url, **{**LOOKS, **MORE_LOOKS}[look]) as it:
         for name, path in {**MAIN, **OTHERS}.items():
             it.open(path)
@@ -316,7 +316,7 @@ def test_the_content_policy_forbids_what_is_inline(story, served):
         it.complaints.clear()
 
 
-def test_a_page_is_light(served):
+def test_a_page_and_its_script_are_small(served):
     import gzip  # noqa: PLC0415
 
     import httpx  # noqa: PLC0415

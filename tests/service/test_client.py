@@ -19,7 +19,7 @@ from sidestep.service.client import Client
 from sidestep.service.wire import Answer, refused
 
 
-def test_the_front_door_has_it(running):
+def test_the_client_can_be_imported_from_the_package(running):
     with ss.Client(running.url) as client:
         assert client.list() == []
 
@@ -77,7 +77,7 @@ def test_a_table_twice_and_a_row_of_it_are_named_there_as_here(running):
         assert study.history()[-1].body["was"] == 139
 
 
-def test_a_token_is_shown_and_its_lack_is_said(tmp_path):
+def test_a_token_is_sent_and_a_missing_one_is_reported(tmp_path):
     with Running(tmp_path / "s.db") as running:
         _, shown = running.door.accounts.add_token("x", actor="test")
         with Client(running.url, patience=0.1) as client, pytest.raises(AccessError, match="token"):
@@ -88,7 +88,7 @@ def test_a_token_is_shown_and_its_lack_is_said(tmp_path):
                 client.open("bp")
 
 
-def test_nobody_there_is_said_in_a_sentence():
+def test_an_unreachable_service_is_reported_in_a_sentence():
     client = Client("http://127.0.0.1:9", patience=0.2)
     with pytest.raises(
         ServiceError, match="does not answer .* trying again with the same key is safe"
@@ -97,7 +97,7 @@ def test_nobody_there_is_said_in_a_sentence():
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://host", "http://"])
-def test_what_is_no_address_is_refused(refusal, url):
+def test_a_wrong_address_is_refused(refusal, url):
     assert "http://" in refusal(Client, url)
 
 
@@ -108,7 +108,7 @@ def test_a_key_that_no_header_can_carry_is_refused_before_it_is_sent(refusal, ru
         assert "without spaces" in refusal(study.ask, key=key)
 
 
-def test_what_is_no_answer_of_ours_is_said():
+def test_a_response_that_is_not_from_the_service_is_reported():
     assert isinstance(refused(Answer(502, {}, b"<html>")), ServiceError)
     assert isinstance(refused(Answer(418, {}, b'{"type":"x/new","detail":"d"}')), InputError)
 
@@ -123,7 +123,7 @@ def test_what_the_service_raised_is_raised_here(running):
 
 
 class Flaky:
-    """A wire that breaks after the service has done its work, so many times."""
+    """A connection that breaks a number of times after the service has done its work."""
 
     def __init__(self, wire, times):
         self.once, self.left, self.seen = wire._once, times, 0

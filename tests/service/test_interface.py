@@ -57,7 +57,7 @@ def test_a_study_may_have_a_name_in_any_script(web):
     assert "-0.0" not in str(effects)
 
 
-def test_a_card_is_words_too(web, study):
+def test_a_card_is_available_as_text(web, study):
     asked = web.post(f"{study}/tickets", json={}, headers={"Accept": "text/plain"})
     assert asked.headers["content-type"] == "text/plain; charset=utf-8"
     assert asked.text.startswith("Visit 1")
@@ -117,7 +117,7 @@ def test_the_same_key_with_other_contents_is_refused(web, study):
     assert response.json()["type"] == "/problems/key-reused"
 
 
-def test_reads_are_not_sent_twice(web, study):
+def test_unchanged_responses_are_not_sent_again(web, study):
     tell(web, study)
     for path in ("", "/best", "/explain", "/history"):
         first = web.get(f"{study}{path}")
@@ -251,7 +251,7 @@ def test_listeners_are_counted_and_too_many_are_refused(tmp_path):
             assert "sidestep_streams 1.0" in web.get("/metrics").text
 
 
-def test_it_says_how_it_is(web, study, running):
+def test_health_readiness_and_metrics_are_reported(web, study, running):
     assert web.get("/health").json() == {"alive": True}
     assert web.get("/ready").json() == {"ready": True}
     tell(web, study)
@@ -265,7 +265,7 @@ def test_it_says_how_it_is(web, study, running):
     assert web.get("/ready").status_code == 503
 
 
-def test_looking_changes_nothing(web, study):
+def test_reading_changes_nothing(web, study):
     tell(web, study)
     before = web.get(f"{study}/history").text
     for path in (

@@ -105,11 +105,11 @@ def fuzz(operation, served, examples):
 
 @pytest.mark.full
 @pytest.mark.parametrize("operation", operations(), ids=lambda each: each.label)
-def test_whatever_comes_nothing_breaks(fuzzed, operation):
+def test_no_generated_request_breaks_the_service(fuzzed, operation):
     assert max(fuzz(operation, fuzzed, EXAMPLES)) < 500
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", operations(), ids=lambda each: each.label)
-def test_whatever_comes_for_long_nothing_breaks(fuzzed, operation):
+def test_no_request_of_a_long_series_breaks_the_service(fuzzed, operation):
     assert max(fuzz(operation, fuzzed, 400)) < 500

@@ -96,7 +96,7 @@ def test_the_same_form_sent_twice_is_saved_once(running, clinic_page):
     assert running.store.head("bp").seq == 13
 
 
-def test_what_is_far_off_is_asked_twice_and_nothing_is_saved_until_then(running, clinic_page):
+def test_a_surprising_value_must_be_confirmed_before_it_is_saved(running, clinic_page):
     name = next(iter(PLAUSIBLE[measured(running, 12)]))
     page = clinic_page.post("/studies/bp/questions/12/answer", **{name: "5000"})
     assert "is far from what was expected" in text_of(page)
@@ -270,7 +270,7 @@ def test_a_result_without_a_question_shows_its_correction(running, clinic_page):
     assert 'value="137.5"' in clinic_page.get(f"/studies/bp/entries/{entry}/correct").text
 
 
-def test_what_is_far_off_is_asked_twice_wherever_it_is_typed(running, clinic_page):
+def test_a_surprising_value_must_be_confirmed_in_every_form(running, clinic_page):
     given = {"given__0": "20", "given__1": "0", "given__2": "0"}
     one = {"do": "one", "measured": "sodium", "value": "1395", **given}
     table = "lisinopril\tamlodipine\tchlortalidone\tsodium\n10\t0\t0\t1380\n"
@@ -309,7 +309,7 @@ def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(ru
 
 @pytest.mark.full
 @pytest.mark.parametrize("path", ["entries/1/correct", "entries/99/withdraw", "entries/3/forget"])
-def test_what_cannot_be_changed_is_said_so(clinic_page, path):
+def test_the_page_to_change_a_missing_entry_is_not_found(clinic_page, path):
     assert clinic_page.get(f"/studies/bp/{path}").status_code == 404
 
 
@@ -482,7 +482,7 @@ def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
         ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
     ],
 )
-def test_a_form_that_cannot_be_is_said_what_is_wrong(running, browser, change, said):
+def test_a_form_with_mistakes_is_shown_again_with_the_reason(running, browser, change, said):
     page = browser.post("/new", do="create", **{**example_fields(), **change})
     assert page.status_code == 422
     assert said.lower() in text_of(page).lower()

@@ -317,7 +317,7 @@ def test_words_are_erased_on_request_and_the_chain_holds(own_house):
     assert verify(store, "bp").holds
 
 
-def test_a_hint_at_the_door_asks_for_no_names_of_patients(running, web, browser):
+def test_the_login_and_set_up_pages_ask_for_no_names_of_patients(running, web, browser):
     clinic(running.store)
     for path in ("/login", "/new"):
         assert "No names of patients" in browser.get(path).text

@@ -85,7 +85,7 @@ def test_a_webhook_goes_to_an_allowed_host_only(refusal, webhook):
 
 @pytest.fixture
 def ear():
-    """A server that hears notices, after it was rude once."""
+    """A server that receives notices, after it has refused one."""
     heard, rude = [], [True]
 
     class Handler(BaseHTTPRequestHandler):

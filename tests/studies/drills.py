@@ -1,6 +1,6 @@
-"""Drills: several processes on one study, killed, stopped and set against each other.
+"""Drills: several processes on one study, killed, stopped and in conflict with each other.
 
-Every drill returns a tally; tests hold it to its promise, `benchmarks/reliability.py` prints it.
+Every drill returns a tally; tests check it, `benchmarks/reliability.py` prints it.
 """
 
 import os
@@ -281,7 +281,7 @@ def _judged(storage: str, kills: int, heard: list[tuple[int, float, str]]) -> Ki
 
 
 def stop_in_transaction(reports: Connection, storage: str) -> None:
-    """Take the study's lock and fall asleep on it, until somebody says SIGCONT."""
+    """Take the study's lock and stop while holding it, until SIGCONT."""
     store = SqlStore.open(storage)
     try:
         with store.writing(STUDY) as log:

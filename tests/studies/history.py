@@ -1,4 +1,4 @@
-"""What clients did and what they were told, and a checker that holds it against the record.
+"""A history of what clients did and what they were told, and a checker that compares it with the record.
 
 The claim: appends to a study are linearizable. There is one order (`seq`) that agrees with real time; a
 request that succeeded is in it once, one that was refused is not, one whose fate is unknown is in it at

@@ -1,4 +1,4 @@
-"""Sixty rounds as life has them: late answers, a slip corrected, a missed visit, something else given."""
+"""Sixty realistic rounds: late answers, a corrected mistake, a missed visit, another dose given."""
 
 from collections import deque
 from dataclasses import replace
@@ -18,7 +18,7 @@ NOTICED = 15
 
 
 class Story:
-    """Sixty rounds of a study, as life has them; `noise` is how much of the world's there is."""
+    """Sixty realistic rounds of a study; `noise` is a factor of the world's noise."""
 
     def __init__(
         self, kind: str, storage: Any, seed: int, noise: float = 1.0, **chosen: Any

@@ -166,7 +166,7 @@ def test_a_link_is_for_one_question_and_can_be_revoked(store, grants):
         grants.revoke_link("other", link.id, actor="Ada")
 
 
-def test_a_link_needs_a_question_and_an_end_to_come(store, grants, refusal):
+def test_a_link_needs_a_question_and_an_expiry_in_the_future(store, grants, refusal):
     clinic(store)
     with pytest.raises(TicketNotFound):
         grants.add_link("bp", 99, "Lab", expires=LATER, actor="Ada")

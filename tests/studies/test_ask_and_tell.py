@@ -388,7 +388,7 @@ def asks_next(study):
     return ticket.action, ticket.measure, ticket.card.data["state"]
 
 
-def test_two_openings_of_one_study_follow_each_other(tmp_path):
+def test_two_open_objects_of_one_study_see_each_others_entries(tmp_path):
     path = tmp_path / "clinic.db"
     one = clinic(path)
     other = Study.open("bp", path)
@@ -559,7 +559,7 @@ def test_a_wrong_call_is_refused_in_one_sentence(study, refusal, call, words):
     assert len(study.history()) == 2
 
 
-def test_what_is_not_there_is_said_so(study):
+def test_a_missing_question_is_not_found(study):
     with pytest.raises(TicketNotFound, match="no question 99"):
         study.tell(99, 1.0)
     with pytest.raises(TicketNotFound, match="no question 1"):
@@ -568,7 +568,7 @@ def test_what_is_not_there_is_said_so(study):
         study.withdraw(99, reason="x")
 
 
-def test_a_study_is_there_or_is_not(storage):
+def test_a_missing_study_cannot_be_opened_and_an_existing_one_not_created(storage):
     clinic(storage)
     opener = storage.open if isinstance(storage, Client) else lambda name: Study.open(name, storage)
     with pytest.raises(StudyNotFound, match="'bq'"):
@@ -603,7 +603,7 @@ def test_a_study_is_there_or_is_not(storage):
         ({"model": "0 + lisinopril", "factors": [Factor("lisinopril", 0, 40)]}, ["model", "box"]),
     ],
 )
-def test_a_study_that_cannot_be_is_refused_before_anything_is_written(refusal, changes, words):
+def test_an_impossible_study_is_refused_before_anything_is_written(refusal, changes, words):
     store = MemoryStore()
     message = refusal(clinic, store, **changes)
     assert all(word in message for word in words), message

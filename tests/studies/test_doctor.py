@@ -21,7 +21,7 @@ def worst(findings):
     return [finding for finding in findings if finding.state != "ok"]
 
 
-def test_a_healthy_storage_has_nothing_but_good_news(store):
+def test_every_check_of_a_healthy_storage_passes(store):
     findings = doctor(store)
     assert worst(findings) == []
     assert {"storage", "durability", "guards", "writing", "clock", "record"} <= {

@@ -77,20 +77,20 @@ def test_the_hash_is_worked_out_by_hand(event):
     ],
     ids=lambda edit: next(iter(edit)),
 )
-def test_editing_any_column_shows(event, edit):
+def test_editing_any_column_is_detected(event, edit):
     assert hash_of(event) == event.hash
     assert hash_of(replace(event, **edit)) != event.hash
 
 
 @pytest.mark.parametrize("field", ["text", "actor", "reason"])
-def test_editing_what_is_sealed_shows(event, field):
+def test_editing_sealed_text_is_detected(event, field):
     assert hash_of(replace(event, seal=event.seal._replace(**{field: "{}"}))) != event.hash
 
 
 @pytest.mark.parametrize(
     "words", [{"actor": "Eve"}, {"reason": "other"}, {"reason": None}], ids=str
 )
-def test_editing_words_shows(event, words):
+def test_editing_actor_or_reason_is_detected(event, words):
     assert words_hold(event)
     assert not words_hold(replace(event, **words))
 

@@ -1,4 +1,4 @@
-"""Group commit: what waits together is saved together, and nobody is told otherwise."""
+"""Group commit: waiting entries are saved together, and every caller gets the true result."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -76,7 +76,7 @@ def test_what_waits_together_is_saved_in_one_transaction(store, held):
     assert store.head("s").seq == 9
 
 
-def test_a_refusal_is_its_own_callers_business(store, held):
+def test_a_refused_entry_affects_only_its_own_caller(store, held):
     study = clinic(store)
     shared = Study.open("bp", store, writer=held.groups.write)
     ticket = study.ask()
@@ -152,7 +152,7 @@ def test_questions_of_one_transaction_know_of_each_other(store, held):
     assert [alone.ask(actor=f"x{n}").action for n in range(4)] == [t.action for t in tickets]
 
 
-def test_a_crowd_is_saved_in_groups_and_nobody_is_kept(store, held):
+def test_many_waiting_entries_are_saved_in_groups_and_none_is_left(store, held):
     store.create("s", {}, actor="ada", body={})
     held.groups._most = 3
     held.hold(store, "s")

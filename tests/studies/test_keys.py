@@ -82,7 +82,7 @@ def test_another_reason_is_another_request_unless_the_first_was_erased(study, an
     assert study.correct(answered, 141.0, reason="Mr B. said so", key="k").repeated
 
 
-def test_an_odd_value_may_come_with_its_reason(study):
+def test_a_surprising_value_may_have_a_reason(study):
     ticket = study.ask()
     study.tell(ticket.id, 1000.0, measured="systolic pressure", reason="checked twice")
     assert study.history()[-1].reason == "checked twice"

@@ -1,4 +1,4 @@
-"""A, model: whatever is done to a store, it answers as a dictionary of lists would."""
+"""A, model: after any sequence of calls a store answers as a dictionary of lists would."""
 
 import math
 from typing import Any, ClassVar
@@ -212,7 +212,7 @@ def play(opened, examples):
     run_state_machine_as_test(Here, settings=bounds)
 
 
-def test_in_memory_it_is_a_dictionary():
+def test_the_store_in_memory_behaves_like_a_dictionary():
     play(lambda fresh, old=None: MemoryStore() if fresh else old, 60)
 
 
@@ -230,21 +230,21 @@ def opener(address):
     return opened
 
 
-def test_on_sqlite_it_is_a_dictionary(tmp_path):
+def test_the_store_on_sqlite_behaves_like_a_dictionary(tmp_path):
     numbers = iter(range(10**6))
     play(opener(lambda: tmp_path / f"{next(numbers)}.db"), 12)
 
 
-def test_on_postgresql_it_is_a_dictionary(postgres):
+def test_the_store_on_postgresql_behaves_like_a_dictionary(postgres):
     play(opener(postgres.emptied), 8)
 
 
 @pytest.mark.slow
-def test_on_sqlite_it_is_a_dictionary_in_many_stories(tmp_path):
+def test_the_store_on_sqlite_behaves_like_a_dictionary_in_many_stories(tmp_path):
     numbers = iter(range(10**6))
     play(opener(lambda: tmp_path / f"{next(numbers)}.db"), 200)
 
 
 @pytest.mark.slow
-def test_on_postgresql_it_is_a_dictionary_in_many_stories(postgres):
+def test_the_store_on_postgresql_behaves_like_a_dictionary_in_many_stories(postgres):
     play(opener(postgres.emptied), 100)

@@ -1,4 +1,4 @@
-"""Why a question is put, and what today's recommendation is worth: numbers on record, words on cards."""
+"""The reasons of a question, and the loss of stopping: numbers in the record, words on cards."""
 
 from dataclasses import replace
 
@@ -136,7 +136,7 @@ def test_nothing_within_limits_is_said_plainly_with_the_leading_contender(study)
     assert "Every marker within limits" not in text
 
 
-def test_the_baseline_is_no_finding(study):
+def test_a_recommended_baseline_is_not_reported_as_a_finding(study):
     baseline = study.plan.baseline
     rival = Contender(3, study.plan.candidates.setting(3), 0.2)
     own = Contender(study.plan.candidates.find(baseline), baseline, 0.1)
@@ -160,7 +160,7 @@ def test_the_baseline_is_no_finding(study):
     assert "Every marker within limits" not in text
 
 
-def test_markers_that_are_within_limits_only_one_by_one_are_said_to_be(study):
+def test_outcomes_within_limits_singly_but_not_jointly_are_reported_as_such(study):
     found = {
         name: effect._replace(verdict="within" if effect.verdict else None)
         for name, effect in study.best().effects.items()

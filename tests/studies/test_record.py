@@ -1,4 +1,4 @@
-"""Is the record whole? Whatever was done to it behind our back shows."""
+"""Verification of the record: every change from outside is detected."""
 
 import sqlite3
 
@@ -50,7 +50,7 @@ def flaws(store, **more):
     return [flaw.sentence for flaw in verify(store, "pilot", **more).flaws]
 
 
-def test_a_record_that_nobody_touched_holds(store):
+def test_an_unchanged_record_is_valid(store):
     verdict = verify(store, "pilot")
     assert verdict.holds
     assert (verdict.name, verdict.events) == ("pilot", 7)
@@ -88,7 +88,7 @@ def test_a_record_that_nobody_touched_holds(store):
         ("UPDATE studies SET name = 'pilot' || ''", None),
     ],
 )
-def test_an_edited_row_shows(store, path, statement, said):
+def test_an_edited_row_is_detected(store, path, statement, said):
     tamper(path, statement)
     found = flaws(store)
     if said is None:
@@ -109,17 +109,17 @@ def test_every_other_event_is_still_judged_where_one_cannot_be_read(store, path)
 
 
 @pytest.mark.parametrize("seq", [1, 4, 7])
-def test_a_deleted_row_shows(store, path, seq):
+def test_a_deleted_row_is_detected(store, path, seq):
     tamper(path, f"DELETE FROM texts WHERE seq = {seq}", f"DELETE FROM events WHERE seq = {seq}")
     assert flaws(store) == [f"event {seq} is missing"]
 
 
-def test_a_record_cut_short_shows(store, path):
+def test_a_truncated_record_is_detected(store, path):
     tamper(path, "DELETE FROM texts WHERE seq > 5", "DELETE FROM events WHERE seq > 5")
     assert flaws(store) == ["event 6 is missing", "event 7 is missing"]
 
 
-def test_swapped_rows_show(store, path):
+def test_swapped_rows_are_detected(store, path):
     renumber = (
         "UPDATE events SET seq = CASE seq WHEN 3 THEN -5 WHEN 5 THEN -3 END WHERE seq IN (3, 5)"
     )
@@ -129,7 +129,7 @@ def test_swapped_rows_show(store, path):
     assert any("event 5 was edited" in it for it in found)
 
 
-def test_a_row_put_in_between_shows(store, path):
+def test_an_inserted_row_is_detected(store, path):
     columns = "kind, ticket, key, body, at, code, actor_digest, reason_digest, prev_hash, hash"
     tamper(
         path,
@@ -142,8 +142,8 @@ def test_a_row_put_in_between_shows(store, path):
     assert any("event 8 does not follow" in it for it in found)
 
 
-def test_a_record_written_anew_shows_against_a_hash_that_was_noted(store, path):
-    """Who can write the file can write a whole chain that holds; a note elsewhere tells."""
+def test_a_rewritten_record_is_detected_by_a_hash_that_was_noted(store, path):
+    """Whoever can write the file can write a whole valid chain; a hash noted elsewhere reveals it."""
     noted = verify(store, "pilot").hash
     with store.writing("pilot") as log:
         log.append("closed", body={}, actor="ada")
@@ -163,7 +163,7 @@ def test_a_record_written_anew_shows_against_a_hash_that_was_noted(store, path):
     ]
 
 
-def test_a_spoilt_row_is_a_sentence_where_it_is_read(store, path):
+def test_a_damaged_row_raises_one_sentence_when_it_is_read(store, path):
     tamper(path, "UPDATE events SET body = 'spoilt' WHERE seq = 3")
     with pytest.raises(RecordError, match="event 3 cannot be read"):
         store.events("pilot")
@@ -172,7 +172,7 @@ def test_a_spoilt_row_is_a_sentence_where_it_is_read(store, path):
         store.head("pilot")
 
 
-def test_an_edited_row_shows_on_postgresql(postgres):
+def test_an_edited_row_is_detected_on_postgresql(postgres):
     store = fill(SqlStore.open(postgres.emptied()))
     with store.database.engine.begin() as connection:
         connection.execute(sa.text("SET session_replication_role = replica"))  # no triggers

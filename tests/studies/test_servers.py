@@ -48,7 +48,7 @@ def test_a_database_that_does_not_exist_is_named_without_the_password(postgres):
 
 
 @pytest.mark.parametrize("setting", ["synchronous_commit"])
-def test_a_forgetful_server_is_warned_about(postgres, setting):
+def test_a_server_without_durability_is_warned_about(postgres, setting):
     url = f"{postgres.emptied()}&options=-c{setting}%3Doff"
     with pytest.warns(DurabilityWarning, match=f"{setting} off: after a crash"):
         open_store(url).close()

@@ -1,4 +1,4 @@
-"""Whole stories: what is on record, that it can be had again, and what sixty rounds lead to."""
+"""Whole stories: what is on record, that it can be replayed, and the result of sixty rounds."""
 
 import pytest
 from stories import ROUNDS, STORIES, Story

@@ -1,4 +1,4 @@
-"""How a recommendation came about: what was believed of it after every result."""
+"""How a recommendation came about: the estimates after every result."""
 
 import pytest
 

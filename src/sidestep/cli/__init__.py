@@ -1,1 +1,1 @@
-"""The bench: parse, call, print."""
+"""The command line: parse, call, print."""

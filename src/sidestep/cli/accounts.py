@@ -1,4 +1,4 @@
-"""`sidestep user ...` and `sidestep token ...`: who may come in, and what they may do."""
+"""`sidestep user ...` and `sidestep token ...`: accounts and roles."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sidestep.studies.people.accounts import Accounts
     from sidestep.studies.people.grants import Grants
 
-TERMINAL = "terminal"  # who changed an account here
+TERMINAL = "terminal"  # author of changes made on the command line
 
 users = typer.Typer(
     help="Manage the people who may log in.", no_args_is_help=True, rich_markup_mode=None
@@ -200,7 +200,7 @@ def _roles_text(roles: Any) -> str:
 
 
 def _password() -> str:
-    """A password that was typed twice, or came through a pipe; hashed."""
+    """The hash of a password that was typed twice, or read from a pipe."""
     need_extra()
     from sidestep.service.passwords import hashed
 

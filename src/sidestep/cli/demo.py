@@ -1,4 +1,4 @@
-"""`sidestep demo`: a simulated clinic to play with."""
+"""`sidestep demo`: a simulated clinic."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ HELP = "Enter: the laboratory answers.  A number: your own result.  b: best.  e:
 
 
 def opened(storage: "str | Path | Store", seed: int = 7) -> Study:
-    """The demo's study, made where it is not there yet."""
+    """The demo's study; created if it does not exist."""
     try:
         return Study.open(NAME, storage)
     except InputError:  # no such file, or no such study in it
@@ -30,26 +30,26 @@ def opened(storage: "str | Path | Store", seed: int = 7) -> Study:
 
 
 def answer(study: Study, ticket: Ticket) -> float:
-    """What the simulated laboratory reports of a question; the same whenever it is asked."""
+    """The simulated result of a question; always the same for the same question."""
     rng = np.random.default_rng([study.plan.seed, ticket.id])
     return CLINIC.result(str(ticket.measure), ticket.action, rng)
 
 
 def laboratory(study: Study, question: Question) -> float:
-    """What the simulated laboratory reports of a question that waits on a page."""
+    """The simulated result of an open question on a page."""
     rng = np.random.default_rng([study.plan.seed, question.id])
     return CLINIC.result(question.waiting[0], dict(question.body["action"]), rng)
 
 
 def play(study: Study, rounds: int) -> None:
-    """So many rounds, answered by the laboratory."""
+    """Play this many rounds with simulated results."""
     for _ in range(rounds):
         ticket = study.ask()
         study.tell(ticket.id, answer(study, ticket), actor="laboratory")
 
 
 def by_hand(study: Study) -> None:
-    """Round after round, as a person says."""
+    """Play round after round, with results that a person types or has simulated."""
     print(HELP, file=sys.stderr)
     while True:
         ticket = study.ask()
@@ -85,7 +85,7 @@ def _typed(study: Study, ticket: Ticket) -> float | None:
 
 
 def conclude(study: Study, storage: str | Path, *, as_json: bool) -> None:
-    """What is recommended, beside what only the simulation knows."""
+    """Print the recommendation and the truly best regimen, which only the simulation knows."""
     best = study.best()
     number, _ = truly_best(study, CLINIC)
     truth = _truth(study, best.action) if best.action else {}

@@ -1,4 +1,4 @@
-"""What the commands of the lab do: specs to a sweep, a sweep to progress, results to a report."""
+"""The commands of the lab: run specs as sweeps, show progress, build the report."""
 
 import html
 import json
@@ -41,7 +41,7 @@ def reproduce(
     out: Path,
     overwrite: bool,
 ) -> list[Failed]:
-    """Run shipped experiments, keeping what is done already; nothing runs where one is refused."""
+    """Run shipped experiments, keeping finished runs; if one is refused, nothing runs."""
     check_lab("reproduce", *LAB)
     shipped = shipped_specs()
     texts = {name: look_up("experiment", name, shipped) for name in names}
@@ -64,7 +64,7 @@ def reproduce(
 
 
 def _say_patients(out: Path, spec: Spec, lines: list[str]) -> None:
-    """On the terminal, and beside the spec for the report."""
+    """Print the facts on the terminal, and save them beside the spec for the report."""
     if lines:
         _say("\n\n".join(lines))
         write_extra(out, spec, "".join(f"<pre>{html.escape(text)}</pre>\n" for text in lines))
@@ -83,7 +83,7 @@ def run_spec(
 
 
 def finish(folder: Path, *, runner: Runner, as_json: bool, failed: Sequence[Failed] = ()) -> None:
-    """Build the report and print what came out; raise at the end where runs failed."""
+    """Build the report and print its tables; raise at the end if runs failed."""
     if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
         _report(folder, runner, as_json=as_json)
     if failed:
@@ -110,7 +110,7 @@ def _report(folder: Path, runner: Runner, *, as_json: bool) -> None:
 
 
 def runner_of(jobs: int, scheduler: str = "") -> Runner:
-    """The workers of a Dask scheduler where one is named, else processes of this machine."""
+    """The workers of a Dask scheduler if one is given, else processes of this machine."""
     if scheduler:
         return Dask(scheduler)
     return Processes(jobs) if jobs > 1 else Serial()

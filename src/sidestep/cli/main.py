@@ -135,7 +135,9 @@ def run(
         return
     if spec is None:
         raise InputError("run needs a SPEC, got none (--example prints one)")
-    sys.path.insert(0, os.getcwd())  # policies and worlds of one's own: "package.module:Class"
+    sys.path.insert(
+        0, os.getcwd()
+    )  # for the user's own policies and worlds: "package.module:Class"
     here = lab.runner_of(jobs or _cores())
     runner = lab.runner_of(jobs, scheduler) if scheduler else here
     failed = lab.run_spec(spec, out=out, runner=runner, resume=resume, overwrite=overwrite)
@@ -247,20 +249,20 @@ def _print_catalog(rows: list[dict[str, Any]], key: str, *, as_json: bool) -> No
 
 
 def _interrupt(*_: Any) -> NoReturn:
-    """The first Ctrl-C: leave, keeping what is finished."""
+    """The first Ctrl-C: exit, keeping finished results."""
     signal.signal(signal.SIGINT, _leave_at_once)
     raise KeyboardInterrupt
 
 
 def _leave_at_once(*_: Any) -> NoReturn:
-    """The second one: leave, without a word."""
+    """The second Ctrl-C: exit at once, without a message."""
     for child in multiprocessing.active_children():
         child.kill()
     os._exit(INTERRUPTED)
 
 
 def main() -> None:
-    """The `sidestep` command; what it exits with is in EXIT_CODES, 0 where all went well."""
+    """The `sidestep` command; its exit codes are in EXIT_CODES, 0 for success."""
     signal.signal(signal.SIGINT, _interrupt)
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010  (mypy would have its exact type)
     try:
@@ -280,12 +282,12 @@ def main() -> None:
         if said := missing_text(error):
             print(f"sidestep: {said}", file=sys.stderr)
         else:
-            error.show()  # a wrong option, in the words of the parser
+            error.show()  # a wrong option: the parser's own message
         sys.exit(error.exit_code)
 
 
 def _say_interrupted() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving already
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program is exiting already
     kept = KEPT.get("".join(sys.argv[1:2]), "")
     print(f"sidestep: interrupted{kept}", file=sys.stderr)
     sys.exit(INTERRUPTED)

@@ -1,10 +1,10 @@
-"""What is said where a command lacks an argument: what it takes, what is not there, an example."""
+"""The message for a missing argument: what the command needs, what is missing, an example."""
 
 from typing import Any
 
 
 def missing_text(error: Any) -> str | None:
-    """One sentence for a missing argument or option; None where the parser refuses something else."""
+    """One sentence for a missing argument or option; None for any other error of the parser."""
     if type(error).__name__ != "MissingParameter" or not error.ctx or not error.param:
         return None
     command, absent = error.ctx.command, error.param

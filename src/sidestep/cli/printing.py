@@ -1,4 +1,4 @@
-"""What came out, for a terminal of 80 columns: the main table, and the worlds of a panel side by side."""
+"""Results for a terminal of 80 columns: the main table, and the table of a panel."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from sidestep.experiments.spec import Spec
 Rows = Sequence[Mapping[str, Any]]
 
 WIDE = 80
-NAME = 29  # of a policy; a longer one has a line of its own
-CELL = 8  # of a panel
+NAME = 29  # columns for the name of a policy; a longer name gets its own line
+CELL = 8  # columns of a cell of a panel
 HEADER = f"  {'policy':<{NAME}}{'mean':>10}{'sd':>9}  {'less reference':<16}{'lin.':>5}{'x':>7}"
 KEPT = f"  {'  and of tolerances:':<{NAME}}{'beyond':>10}{'within':>9}  said within"
 LEGEND = (
@@ -64,14 +64,14 @@ def _kept(row: Mapping[str, Any]) -> str:
 
 
 def _span(low: float | None, high: float | None) -> str:
-    """From here to there, with their signs: -180..-55.1."""
+    """An interval with signs: -180..-55.1."""
     if low is None or high is None:
         return ""
     return "..".join(f"{end:+,.0f}" if abs(end) >= 1000 else f"{end:+.3g}" for end in (low, high))
 
 
 def panels_lines(specs: Sequence[Spec], rows: Rows) -> list[str]:
-    """Of every experiment that is a panel, its worlds side by side."""
+    """The tables of all experiments that are panels."""
     lines = []
     for spec in specs:
         mine = [row for row in rows if row["experiment"] == spec.name]
@@ -101,7 +101,7 @@ def panel_lines(spec: Spec, rows: Rows) -> list[str]:
 
 
 def _total_lines(spec: Spec, rows: Rows) -> list[str]:
-    """How every policy does over the judged worlds together."""
+    """The results of every policy over all judged worlds."""
     lines = [f"{'over judged worlds':<42}{'worlds':>7}{'mean x':>9}{'worst x':>9}{'linear':>9}"]
     for row in totals_of(spec, rows):
         numbers = f"{row['geometric mean']:>9}{row['worst']:>9}{row['linear runs']:>9}"

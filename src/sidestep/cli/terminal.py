@@ -1,4 +1,4 @@
-"""What the commands on studies share: their options, how text becomes values, how a card is printed."""
+"""Common to the commands on studies: options, reading of values from text, printing of cards."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def open_study(name: str, storage: str, actor: str | None = None) -> "Study":
 
 
 def print_card(card: "Card", *, as_json: bool, storage: str = DEFAULT) -> None:
-    """The card as text of the terminal's width, or as JSON; commands on it name the storage."""
+    """Print the card as text of the terminal's width, or as JSON; its commands include the storage."""
     if as_json:
         print(json.dumps(card.to_json(), ensure_ascii=False))
         return
@@ -99,7 +99,7 @@ def _with_storage(card: "Card", storage: str) -> "Card":
 
 
 def ask_twice(doubt: str) -> None:
-    """Go on only where a person says so; nothing has been saved."""
+    """Continue only if a person confirms; nothing has been saved yet."""
     print(f"{doubt} Nothing was saved.", file=sys.stderr)
     try:
         sure = typer.confirm("Record it anyway?", err=True)
@@ -130,7 +130,7 @@ def values_of(factors: Any, texts: list[str] | None, what: str) -> dict[str, Any
 
 
 def ranges_of(plan: "Plan", texts: list[str] | None) -> dict[str, Any] | None:
-    """What is allowed, from dose=0:20 or salt=none."""
+    """The argument `allowed`, from dose=0:20 or salt=none."""
     from sidestep.studies.values import read_number
 
     if not texts:

@@ -23,7 +23,7 @@ CHLORTALIDONE = (0, 6.25, 12.5, 18.75, 25)
 
 @dataclass(frozen=True)
 class World:
-    """What only nature knows: levels, effects of a unit of every factor, noise."""
+    """The hidden truth: levels, effects of a unit of every factor, noise."""
 
     baseline: Mapping[str, float]  # by factor
     levels: Mapping[str, float]  # by outcome
@@ -71,7 +71,7 @@ CLINIC = World(
 
 
 def clinic_setup() -> dict[str, Any]:
-    """The arguments of `Study.create` for the clinic: noise and levels are to be learned."""
+    """The arguments of `Study.create` for the clinic; noise and levels are learned."""
     return {
         "title": "Blood pressure pilot, a simulated patient",
         "vocabulary": "clinic",

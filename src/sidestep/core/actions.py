@@ -16,24 +16,24 @@ from sidestep.errors import InputError
 __all__ = ["Actions", "Arms", "UnitBall", "checked_actions", "name_directions", "unreached"]
 
 
-ON_A_SOLID = -1  # instead of a row, where an action was chosen in a solid
+ON_A_SOLID = -1  # stands for the row of the arm when the action was chosen in a solid
 
 
 @kernel(refcounts=False)
 def off_menu(axis: int) -> int:
-    """What stands for e_{axis+1}, which need not be on the menu, instead of a row."""
+    """The code of e_{axis+1}, used like the row of an arm; e_{axis+1} need not be on the menu."""
     return ON_A_SOLID - 1 - axis
 
 
 @kernel(refcounts=False)
 def write_basis_vector(arm: int, out: FloatArray) -> None:
-    """The basis vector that `off_menu` made `arm` of, into `out` (d,)."""
+    """Write the basis vector with the code `arm` (see `off_menu`) into `out` (d,)."""
     for j in range(out.size):
         out[j] = 1.0 if arm == ON_A_SOLID - 1 - j else 0.0
 
 
 def basis_vector(dim: int, arm: int) -> FloatArray:
-    """The same as an array of its own; (dim,)."""
+    """The basis vector with the code `arm`, as a new array; (dim,)."""
     vector = np.empty(dim)
     write_basis_vector(arm, vector)
     return vector
@@ -53,13 +53,13 @@ class Arms:
     """
 
     vectors: FloatArray  # (K, d)
-    rows: IntArray | None = None  # what a caller calls these arms; None: 0..K-1
+    rows: IntArray | None = None  # the caller's numbers of these arms, (K,); None: 0..K-1
     columns: FloatArray = field(init=False, repr=False)  # (d, K): arms innermost, for kernels
     squared: FloatArray = field(init=False, repr=False)  # (K,): |a|^2
-    longest: float = field(init=False, repr=False)
+    longest: float = field(init=False, repr=False)  # largest |a|
     firsts: IntArray | None = field(init=False, repr=False, default=None)  # see `distinct`
 
-    if TYPE_CHECKING:  # lists are as good as arrays
+    if TYPE_CHECKING:  # the constructor also accepts lists
 
         def __init__(self, vectors: ArrayLike, rows: IntArray | None = None) -> None: ...
 
@@ -82,7 +82,7 @@ class Arms:
             raise InputError(
                 f"rows must be {len(vectors)} numbers, got shape {np.shape(self.rows)}"
             )
-        vectors = columns.T  # a view: a table may be large
+        vectors = columns.T  # a view, not a second copy: there may be many arms
         vectors.setflags(write=False)
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "columns", columns)
@@ -101,7 +101,7 @@ class Arms:
         return Arms, (self.vectors, self.rows)
 
     def only(self, allowed: object) -> "Arms":
-        """The arms that a mask allows in this round; decisions go on naming them as before."""
+        """The arms that a mask (K,) allows in this round; decisions still use their old numbers."""
         mask = np.asarray(allowed)
         if mask.shape != (len(self),) or mask.dtype != bool:
             raise InputError(
@@ -114,9 +114,9 @@ class Arms:
         return Arms(self.vectors[mask], rows)
 
     def distinct(self) -> "Arms":
-        """These arms without repetitions, each named after its first row; worked out once.
+        """These arms without duplicates, each with the number of its first row; computed once.
 
-        Of equal arms a choice by value takes the first, so that it may be made among these alone.
+        A choice by value takes the first of several equal arms, so it needs to compare only these.
         """
         if self.firsts is None:
             object.__setattr__(self, "firsts", _first_rows(self.columns))
@@ -126,7 +126,7 @@ class Arms:
         return Arms(self.vectors[self.firsts], rows)
 
     def row(self, arm: int) -> int:
-        """What the caller calls an arm."""
+        """The caller's number of an arm."""
         return arm if self.rows is None else int(self.rows[arm])
 
     def contains(self, action: FloatArray) -> bool:
@@ -135,15 +135,15 @@ class Arms:
 
 
 def _first_rows(columns: FloatArray) -> IntArray:
-    """Rows that equal none before them, ascending; a few numbers are kept for every arm.
+    """Rows that do not equal any earlier row, ascending; uses a few numbers of memory per arm.
 
-    Equal arms have equal hashes, so that only neighbours in the order of hashes are compared. Two arms
-    that share a hash by chance may keep an equal pair from being seen: it is then decided twice.
+    Equal arms have equal hashes, so only neighbours in the order of the hashes are compared. If different
+    arms share a hash by chance, a duplicate may be missed; it is then evaluated twice, which is harmless.
     """
     hashes = np.zeros(columns.shape[1], np.uint64)
     for j, column in enumerate(columns):
         odd = np.uint64(pow(0x9E3779B97F4A7C15, 2 * j + 1, 1 << 64))
-        hashes += (column + 0.0).view(np.uint64) * odd  # + 0.0: minus zero is zero
+        hashes += (column + 0.0).view(np.uint64) * odd  # + 0.0 turns -0.0 into 0.0
     order = np.argsort(hashes, kind="stable")
     same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
     equal = (columns[:, order[same + 1]] == columns[:, order[same]]).all(axis=0)
@@ -159,7 +159,7 @@ PLAYABLE = (Arms, *SOLIDS)
 
 
 def checked_actions(problem: Problem, actions: Actions) -> Actions:
-    """The actions, or one sentence that says why this problem cannot be played on them."""
+    """Return the actions, or raise one sentence that says why they do not fit this problem."""
     if not isinstance(actions, PLAYABLE):
         words = ", ".join(kind.__name__ for kind in SOLIDS)
         raise InputError(f"actions must be Arms, {words}, got {type(actions).__name__}")
@@ -174,13 +174,13 @@ def checked_actions(problem: Problem, actions: Actions) -> Actions:
 
 
 def unreached(arms: Arms, tolerance: float = 1e-8) -> FloatArray:
-    """Orthonormal directions that no arm has a component in; (m, d), m = 0 where they span."""
+    """Orthonormal directions in which no arm has a component; (m, d), m = 0 if the arms span R^d."""
     _, values, directions = np.linalg.svd(arms.columns @ arms.columns.T)
     return np.asarray(directions[values <= tolerance * max(values[0], 1e-300)])
 
 
 def name_directions(directions: FloatArray) -> str:
-    """The directions as a person would write them: e_8, or a combination of coordinates."""
+    """The directions (m, d) as text: e_8, or a combination of coordinates."""
     names = []
     for row in directions:
         parts = [f"{weight:+.2g} e_{j + 1}" for j, weight in enumerate(row) if abs(weight) > 1e-6]

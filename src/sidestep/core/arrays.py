@@ -1,4 +1,4 @@
-"""The arrays that everything is computed with."""
+"""Types of the arrays used in all computations."""
 
 from typing import Any
 

@@ -1,15 +1,16 @@
 """The optimistic action on the unit ball, with a certificate (Alg. 2, optimistic step).
 
-Over the ball the joint maximum over the action and every theta_i is reached where the action is
-orthogonal to all protected choices, so it is a problem in the action alone:
+The optimistic step maximises over the action and over every theta_i in its confidence set. On the ball
+the maximum is reached where the action is orthogonal to all chosen protected vectors. So the problem
+reduces to one in the action alone:
 
     (P)  max f(a) = <a, c_0> + w_0(a)   over |a| = 1 with |<a, c_i>| <= w_i(a), i = 1..s
 
 centre  c_i, the estimate of theta_i (s+1, d)      spread  r_i^2 V_i^-1 (s+1, d, d)
 w_i(a) = sqrt(<a, spread_i a>) = r_i |a|_{V_i^-1}, half the width of Theta_i along a
 
-Index 0 is the target. (P) is not convex: we climb from several starts, each climb feasible and
-monotone, and bound the optimum from above by the Lagrangian dual.
+Index 0 is the target. (P) is not convex: we ascend from several starts, where every step is feasible
+and does not decrease f, and bound the optimum from above by the Lagrangian dual.
 """
 
 import math
@@ -21,16 +22,16 @@ from sidestep.core.dual import dual_bound, dual_starts, eigen, pair_starts, whit
 from sidestep.core.geometry import add, apply, dot, project_off, unit
 from sidestep.core.kernels import kernel
 
-DEPENDENT = 1e-13  # a row whose part off the others is relatively shorter adds no direction
-FEASIBLE = 1e-12  # violation of a constraint at unit scale that counts as rounding
-OPTIMAL = 1e-6  # relative gap at which no further start is tried
+DEPENDENT = 1e-13  # a row is dependent if a smaller share of its length is orthogonal to the others
+FEASIBLE = 1e-12  # largest constraint violation, at unit scale, that is attributed to rounding
+OPTIMAL = 1e-6  # relative gap below which no further start is tried
 
 Scored = tuple[FloatArray, float]  # an action and its value
 
 
 @kernel
 def orthonormal(rows: FloatArray) -> FloatArray:
-    """Gram-Schmidt of the rows in order; a dependent row becomes zeros; (k, d)."""
+    """Gram-Schmidt of the rows, in their order; a dependent row gives a row of zeros; (k, d)."""
     basis = np.zeros(rows.shape)
     for k in range(rows.shape[0]):
         rest = project_off(basis[:k], rows[k])
@@ -41,7 +42,7 @@ def orthonormal(rows: FloatArray) -> FloatArray:
 
 @kernel
 def normal_to(rows: FloatArray, point: FloatArray) -> FloatArray:
-    """The unit vector orthogonal to every row that is nearest to the point; zeros if none is."""
+    """Of the unit vectors orthogonal to every row, the one nearest to the point; zeros if none exists."""
     basis = orthonormal(rows)
     rest = project_off(basis, unit(project_off(basis, point)))
     return unit(rest) if dot(rest, rest) > 0.25 else np.zeros(point.size)
@@ -51,7 +52,7 @@ def normal_to(rows: FloatArray, point: FloatArray) -> FloatArray:
 def support_point(spread: FloatArray, action: FloatArray) -> FloatArray:
     """The longest move along the action inside an ellipsoid: u = spread a / w(a); (d,).
 
-    <a, u> = w(a), and <b, u> <= w(b) for every other b. Of no action it is no move.
+    <a, u> = w(a), and <b, u> <= w(b) for every other b. For the zero action u is zero.
     """
     move, result = apply(spread, action), np.zeros(action.size)
     width = math.sqrt(dot(move, action))
@@ -70,8 +71,8 @@ def ball_value(centre: FloatArray, spread: FloatArray, action: FloatArray) -> fl
 def feasible_point(centre: FloatArray, spread: FloatArray, point: FloatArray) -> FloatArray:
     """A feasible unit vector near the point, the better of its two signs; zeros if there is none.
 
-    Take theta_i in Theta_i as orthogonal to the point as they can be, and the part of the point
-    off their span: orthogonal to a member of every Theta_i, it is feasible.
+    For every i take the theta_i in Theta_i that is closest to orthogonal to the point. The part of the
+    point orthogonal to all these theta_i is feasible, since every Theta_i has a member orthogonal to it.
     """
     chosen = centre[1:].copy()
     for i in range(1, centre.shape[0]):
@@ -84,10 +85,10 @@ def feasible_point(centre: FloatArray, spread: FloatArray, point: FloatArray) ->
 
 @kernel
 def faces(centre: FloatArray, spread: FloatArray, point: FloatArray) -> FloatArray:
-    """Linear lower bounds tight at the point: of f, then of both slacks of each i; (2s+1, d).
+    """Linear lower bounds that are tight at the point: of f, then of both slacks of each i; (2s+1, d).
 
-    The rows are c_0 + u_0 and u_i -+ c_i. Where <b, row> >= 0 for all slack rows, b is feasible:
-    these b form a cone, and the point lies in it if it is feasible itself.
+    The rows are c_0 + u_0 and u_i -+ c_i. Every b with <b, row> >= 0 for all slack rows is feasible.
+    These b form a cone, which contains the point if the point is feasible.
     """
     rows = np.zeros((2 * centre.shape[0] - 1, point.size))
     for i in range(centre.shape[0]):
@@ -101,7 +102,7 @@ def faces(centre: FloatArray, spread: FloatArray, point: FloatArray) -> FloatArr
 
 @kernel
 def worst_face(rows: FloatArray, point: FloatArray) -> tuple[int, float]:
-    """Which slack row the point violates most, 0 if none, and the slack there."""
+    """The slack row that the point violates most, 0 if it violates none, and the slack of that row."""
     worst, lowest = 0, 0.0
     for j in range(1, rows.shape[0]):
         slack = dot(rows[j], point)
@@ -112,7 +113,7 @@ def worst_face(rows: FloatArray, point: FloatArray) -> tuple[int, float]:
 
 @kernel
 def fit(basis: FloatArray, rows: FloatArray, target: FloatArray) -> FloatArray:
-    """Least-squares y of target + sum_k y_k row_k = 0, the basis being the rows' own; (k,)."""
+    """Least-squares y of target + sum_k y_k row_k = 0; basis = orthonormal(rows); (k,)."""
     weights = np.zeros(rows.shape[0])
     for k in range(rows.shape[0] - 1, -1, -1):
         pivot = dot(basis[k], rows[k])
@@ -125,10 +126,10 @@ def fit(basis: FloatArray, rows: FloatArray, target: FloatArray) -> FloatArray:
 
 @kernel
 def cone_projection(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Direction of the point nearest row 0 in the cone {<p, row_j> >= 0, j > 0}; (d,).
+    """Direction of the point nearest to row 0 in the cone {p : <p, row_j> >= 0, j > 0}; (d,).
 
-    p = row_0 + sum_j y_j row_j with y >= 0 least in |p|: the active-set method of Lawson and
-    Hanson. The weights y (2s+1,) are a warm start, and are overwritten to be the next one.
+    That point is p = row_0 + sum_j y_j row_j with the y >= 0 that minimises |p|, found by the active-set
+    method of Lawson and Hanson. The weights y (2s+1,) are the warm start; the solution overwrites them.
     """
     nearest = unit(rows[0])
     for _ in range(4 * weights.size):
@@ -150,15 +151,16 @@ def cone_projection(rows: FloatArray, weights: FloatArray) -> FloatArray:
         enters, slack = worst_face(rows, nearest)
         if slack >= -0.1 * FEASIBLE or weights[enters] > 0.0:
             break
-        weights[enters] = 1e-300  # active, and as good as zero
+        weights[enters] = 1e-300  # practically zero, but active, since it is not exactly 0
     return nearest
 
 
 @kernel
 def climb(centre: FloatArray, spread: FloatArray, point: FloatArray, weights: FloatArray) -> Scored:
-    """Best action for the linear bounds tight at the point, and its value f.
+    """The action that is best for the linear bounds that are tight at the point, and its value f.
 
-    Always feasible, and no worse than the point if that is. Minus infinity if rounding won.
+    The action is feasible and, if the point is feasible, at least as good as the point. The value is
+    minus infinity where rounding errors made the action infeasible.
     """
     rows = faces(centre, spread, point)
     action = cone_projection(rows, weights)
@@ -169,9 +171,10 @@ def climb(centre: FloatArray, spread: FloatArray, point: FloatArray, weights: Fl
 
 @kernel
 def ascend(centre: FloatArray, spread: FloatArray, start: FloatArray, precision: float) -> Scored:
-    """Action and value where the climb from a feasible unit vector gains too little to go on.
+    """Repeat `climb` from a feasible unit vector until the relative gain is below `precision`.
 
-    After every climb we also climb from a leap further the same way, and keep the better end.
+    Returns the last action and its value. After every step we also try a longer step in the same
+    direction, and keep the better of the two results.
     """
     action, value, stride = start, -math.inf, 1.0
     weights = np.zeros(2 * centre.shape[0] - 1)
@@ -196,9 +199,9 @@ def ascend(centre: FloatArray, spread: FloatArray, start: FloatArray, precision:
 def longest(centre: FloatArray, spread: FloatArray) -> Scored:
     """Direction and length of the longest vector of one ellipsoid: (P) without constraints.
 
-    A trust-region problem. Along the eigenvectors of the spread, with eigenvalues e_j, the longest
-    vector is c_j + sqrt(e_j) z_j with z_j = sqrt(e_j) c_j / (x + e_top - e_j) and the x >= 0 that
-    gives |z| = 1 (Newton on 1/|z| from the left); where |z| < 1 even at x = 0, z_top is enlarged.
+    A trust-region problem. In the eigenbasis of the spread, with eigenvalues e_j, the longest vector has
+    coordinates c_j + sqrt(e_j) z_j, where z_j = sqrt(e_j) c_j / (x + e_top - e_j) and x >= 0 solves
+    |z| = 1 (Newton on 1/|z| from the left). Where |z| < 1 even at x = 0, z_top is enlarged to |z| = 1.
     """
     values, vectors = eigen(spread)
     along, z = apply(vectors, centre), np.zeros(centre.size)
@@ -227,7 +230,10 @@ def longest(centre: FloatArray, spread: FloatArray) -> Scored:
 def corner_starts(
     centre: FloatArray, spread: FloatArray, action: FloatArray, first: int
 ) -> FloatArray:
-    """The action moved to <a, c_i> = +-w_i, in all signs of four i from the first on; (2^k, d)."""
+    """The action moved to <a, c_i> = +-w_i for k = min(s, 4) indices i, all sign patterns; (2^k, d).
+
+    The indices begin after `first` and wrap around at s.
+    """
     s = centre.shape[0] - 1
     count = min(s, 4)
     starts = np.zeros((2**count, action.size))
@@ -249,10 +255,11 @@ def corner_starts(
 def reduced(
     centre: FloatArray, inverse: FloatArray, radius: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Centres and spreads of the target and the constraints that bind, at unit scale; its scale.
+    """Centres and spreads of the target and of the constraints that matter, at unit scale, and the scale.
 
-    A set that holds the origin, |c_i|_{V_i} <= r_i, constrains nothing. The others constrain the
-    same when c_i and r_i are scaled together; the value scales with c_0 and r_0.
+    A set that contains the origin, |c_i|_{V_i} <= r_i, constrains nothing. The other constraints do not
+    change when c_i and r_i are scaled together. The value scales with c_0 and r_0: the returned scale is
+    that of the target.
     """
     centres, spreads = np.zeros(centre.shape), np.zeros(inverse.shape)
     count, scale = 0, 1.0
@@ -274,9 +281,9 @@ def optimistic_action(
     """The optimistic unit action, its value f, and an upper bound of (P).
 
     centre (s+1, d): c_i. inverse (s+1, d, d): V_i^-1. radius (s+1,): r_i > 0. (bound - value) /
-    value is the certified relative gap. Further starts are tried while it exceeds the tolerance
-    (1e-2 online, 1e-4 offline); some gap may remain, for the dual need not be tight. With s < d
-    there always is a feasible action; with s >= d there may be none, and the caller must not ask.
+    value is the certified relative gap. Further starts are tried while this gap exceeds the tolerance
+    (1e-2 online, 1e-4 offline). Some gap may remain, since the dual need not be tight. With s < d
+    a feasible action always exists. With s >= d it may not, and this function must not be called.
     """
     centre, spread, scale = reduced(centre.copy(), inverse.copy(), radius.copy())
     if centre.shape[0] == 1:

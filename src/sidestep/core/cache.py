@@ -1,8 +1,8 @@
-"""Where compiled code is kept: a folder that is named after the whole source.
+"""Where compiled code is kept: in a folder whose name is a hash of the whole source.
 
-numba's own cache looks only at the file of the function that is called. A kernel that calls another
-file's kernel would go on with yesterday's version of it. Here an edit of any file gives a new folder, and
-everything is compiled anew, once.
+numba's own cache checks only the file of the function that is called. A kernel that calls a kernel of
+another file would keep using the old version of that file. Here an edit of any file gives a new folder,
+and everything is compiled once more.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ _ROOMS = ("core", "policies", "environments", "experiments")  # where kernels ar
 
 
 def cache_folder() -> str:
-    """A folder of this very source in NUMBA_CACHE_DIR if that is set, else in the user's cache.
+    """The folder for this version of the source: in NUMBA_CACHE_DIR if set, else in the user's cache.
 
-    Where the user's cache cannot be written (a locked-down account), in a folder for temporary files.
+    Where the user's cache is not writable (a locked-down account), it is in the temporary directory.
     """
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
@@ -37,7 +37,7 @@ def cache_folder() -> str:
 
 @cache
 def fingerprint() -> str:
-    """A name for this very source: it changes with every edit of a room that holds kernels."""
+    """Hash of the source of all packages that contain kernels; it changes with every edit of them."""
     source = Path(__file__).parents[1]
     content = hashlib.sha256(sys.version.encode())
     for room in _ROOMS:

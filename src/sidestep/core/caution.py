@@ -1,11 +1,13 @@
-"""How probably an action is within every tolerance, and which actions are so with a given caution.
+"""Posterior probability that an action is within every tolerance, and the choice of cautious actions.
 
-The vectors are independent under the posterior, so that the joint probability is the product of that of
-every outcome, exactly:  prod_i P(low_i <= <a, theta_i> <= high_i), each a normal one.
+The vectors are independent under the posterior. So the joint probability is exactly the product over the
+outcomes,  prod_i P(low_i <= <a, theta_i> <= high_i),  and every factor is a normal probability.
 
-`safe` is an action that is known to be within: the baseline, the zero vector unless another is told. What
-is wanted and does not qualify is replaced by what does: among arms by the best, or by the one that tells
-most of what is wanted; in a solid by the best within limits that are drawn in.
+`safe` is an action that is known to be within every tolerance: the zero vector unless another is given.
+An action qualifies if it is `safe` or if its joint probability is at least `level`. If the wanted action
+does not qualify, another is played. Among arms this is the best arm that qualifies, or the one that is
+most informative about the value of the wanted action. In a solid it is the best action within tightened
+limits.
 """
 
 from typing import NamedTuple
@@ -26,12 +28,14 @@ from sidestep.core.solids import Body
 from sidestep.core.telling import most_telling_arm
 from sidestep.core.tolerances import Limits
 
-TURNS = 3  # of drawing in the limits of a solid
-POINTS = 65  # looked at on the way to what is wanted in a solid
+TURNS = 3  # how often the limits are tightened in a solid
+POINTS = (
+    65  # points that are checked on the segment from the safe action to the best one, in a solid
+)
 
 
 class Caution(NamedTuple):
-    """With which probability what is played must be within, and what is known to be."""
+    """Required probability of being within every tolerance, and an action that is known to be."""
 
     level: float  # 0: no caution
     safe: FloatArray  # (d,)
@@ -39,7 +43,7 @@ class Caution(NamedTuple):
 
 @kernel
 def chance_between(limits: Limits, i: int, mean: float, spread: float) -> float:
-    """Probability that a normal effect on protected outcome i is within its tolerance; i from 0."""
+    """Probability that a normal effect on protected outcome i + 1 is within its tolerance; i from 0."""
     above = chance_above(limits.high[i] - mean, spread)
     return max(1.0 - above - chance_above(mean - limits.low[i], spread), 0.0)
 
@@ -58,7 +62,7 @@ def chance_within(limits: Limits, posterior: Posterior, action: FloatArray) -> f
 def chances_within(
     limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
 ) -> FloatArray:
-    """The same of every arm; columns (d, K); (K,)."""
+    """Probability that all protected effects are within, for every arm; columns (d, K); (K,)."""
     effects = np.dot(posterior.mean, columns[: posterior.mean.shape[1]])
     chances = np.ones(n_arms)
     for i in range(limits.penalty.size):
@@ -71,12 +75,12 @@ def chances_within(
 
 
 class Wanted(NamedTuple):
-    """What would be played without caution, and how it was found."""
+    """The action that would be played without caution: its value, gradient and the posterior draw."""
 
-    vectors: FloatArray  # the draw, (L+1, d)
-    slopes: FloatArray  # of its value in what is measured, (L+1, width)
-    value: float  # in that draw
-    costs: FloatArray  # of a measurement; (L+1,)
+    vectors: FloatArray  # the posterior draw, (L+1, d)
+    slopes: FloatArray  # gradient of its value in every vector, levels included; (L+1, width)
+    value: float  # its value under that draw
+    costs: FloatArray  # of one measurement of each vector; (L+1,)
 
 
 @by_type
@@ -87,9 +91,9 @@ def cautious_in(
     wanted: Wanted,
     caution: Caution,
 ) -> tuple[Found, bool]:
-    """What is played instead of what is wanted, and whether anything but the safe action qualifies.
+    """The action played instead of the wanted one; whether anything but the safe action qualifies.
 
-    known: the posterior of the effects, and that of what is measured, which has the levels too.
+    known: the posterior of the effects, and the posterior of effects and levels.
     """
     raise NotImplementedError
 
@@ -98,10 +102,11 @@ def cautious_in(
 def _cautious_arm(
     menu: Menu, limits: Limits, known: tuple[Posterior, Posterior], wanted: Wanted, caution: Caution
 ) -> tuple[Found, bool]:
-    """Of the arms that qualify the best of the draw, or the one that tells most of what is wanted.
+    """The best arm under the draw among those that qualify, or the most informative of them.
 
-    The latter where it loses no more against the best than is to be won by what is wanted. Where not
-    even the safe action is on the menu, the arm that is most probably within.
+    The most informative arm reduces the variance of the wanted action's value most. It is played if its
+    loss against the best arm is at most what the wanted action would gain over the best arm. If no arm
+    qualifies and the safe action is not on the menu, the arm most probably within is played.
     """
     n = menu.squared.size
     values = values_within(limits, wanted.vectors, menu.columns, n)
@@ -128,10 +133,11 @@ def _cautious_arm(
 def _cautious_in_solid(
     body: Body, limits: Limits, known: tuple[Posterior, Posterior], wanted: Wanted, caution: Caution
 ) -> tuple[Found, bool]:
-    """The best for the drawn target within limits that are drawn in by the spread of every effect.
+    """The best action for the drawn target within limits tightened by the spread of every effect.
 
-    That spread depends on the action, so that it is found in a few turns, and then gone to as far as it
-    qualifies on the way from the safe action: a solid is convex, so that it holds the way.
+    The spread depends on the action, so limits and action are computed in turn, TURNS times. Each time we
+    move from the safe action towards the best one as far as the action qualifies. A solid is convex, so
+    it contains the whole segment.
     """
     from sidestep.core.programs import best_within  # noqa: PLC0415  (scipy, never compiled)
 
@@ -152,7 +158,7 @@ def _cautious_in_solid(
 def _on_the_way(
     limits: Limits, posterior: Posterior, caution: Caution, best: FloatArray
 ) -> tuple[FloatArray, int]:
-    """The farthest point that qualifies on the way from the safe action, and how many steps it is."""
+    """The farthest point towards `best` that qualifies, and its number, 0 being the safe action."""
     way = caution.safe + np.linspace(0.0, 1.0, POINTS)[:, None] * (best - caution.safe)
     chances = chances_within(limits, posterior, np.ascontiguousarray(way.T), POINTS)
     chances[0] = 1.0
@@ -161,9 +167,12 @@ def _on_the_way(
 
 
 def _drawn_in(limits: Limits, posterior: Posterior, level: float, action: FloatArray) -> Limits:
-    """Limits that an effect at the estimate must keep for the true one to keep those told."""
+    """Tightened limits: if the estimated effects keep them, the true ones keep the limits given.
+
+    The margin of every limit is a multiple of the spread of its effect under this action.
+    """
     L = limits.penalty.size
-    reach = float(ndtri(1.0 - (1.0 - level) / L))  # each alone, and so all together
+    reach = float(ndtri(1.0 - (1.0 - level) / L))  # union bound over the L outcomes
     spread = np.array([effect_of(posterior, i + 1, action)[1] for i in range(L)])
     low, high = limits.low + reach * spread, limits.high - reach * spread
     return Limits(np.minimum(low, 0.0), np.maximum(high, 0.0), limits.penalty)

@@ -1,4 +1,4 @@
-"""Checks at the edge: each raises one sentence that says what was expected and what came."""
+"""Checks of arguments: each raises one sentence with what was expected and what was given."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,10 @@ from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError, MissingExtra
 
 SLACK = 1e-9  # relative slack when a length is compared with its bound
-SMALLEST, LARGEST = 1e-50, 1e50  # of a scale: squares of products of two still fit into a float
+SMALLEST, LARGEST = (
+    1e-50,
+    1e50,
+)  # bounds of a scale: the square of a product of two fits into a float
 
 
 def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> None:
@@ -30,7 +33,7 @@ def check_positive(name: str, value: float) -> None:
 
 
 def check_scale(name: str, value: float) -> None:
-    """Raise unless value is a positive number whose squares and products a float can hold."""
+    """Raise unless value is a positive number whose squares and products fit into a float."""
     check_positive(name, value)
     if not SMALLEST <= value <= LARGEST:
         raise InputError(
@@ -46,14 +49,14 @@ def check_probability(name: str, value: float) -> None:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise unless the knob has one of its words."""
+    """Raise unless value is one of the choices."""
     if value not in choices:
         words = ", ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} must be one of {words}, got {value!r}")
 
 
 def check_rng(rng: object) -> None:
-    """Raise unless this is a generator of chance."""
+    """Raise unless this is a numpy random Generator."""
     if not isinstance(rng, Generator):
         raise InputError(
             f"rng must be a numpy Generator, np.random.default_rng(0), got {shown(rng)}"
@@ -72,7 +75,7 @@ def check_lab(what: str, *packages: str) -> None:
 
 
 def as_numbers(name: str, value: object) -> FloatArray:
-    """A copy of the value as an array of floats, or one sentence where it is none."""
+    """A copy of the value as an array of floats; raises one sentence if that is impossible."""
     try:
         return np.array(value, dtype=float, order="C")
     except (TypeError, ValueError, OverflowError) as error:
@@ -82,7 +85,7 @@ def as_numbers(name: str, value: object) -> FloatArray:
 
 
 def _not_numbers(value: Any) -> str:
-    """What came instead of numbers; of a frame its first column that holds none."""
+    """What was given instead of numbers; for a data frame, its first column that is not numeric."""
     for column in getattr(value, "columns", ()):
         try:
             np.array(value[column], dtype=float)
@@ -92,7 +95,7 @@ def _not_numbers(value: Any) -> str:
 
 
 def is_finite(value: object) -> bool:
-    """Whether value is a number, and one that a float can hold; a bool is none."""
+    """Whether value is a finite number that fits into a float; a bool does not count as a number."""
     number = isinstance(value, (int, float, np.integer, np.floating))
     try:
         return number and not isinstance(value, bool) and math.isfinite(value)  # type: ignore[arg-type]
@@ -101,9 +104,9 @@ def is_finite(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """What came, as a message repeats it: cut where it is long."""
+    """The value as an error message shows it: cut if it is long."""
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # Python writes out no integer of more than 4300 digits
+    except ValueError:  # Python refuses to print an integer of more than 4300 digits
         return "an integer of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

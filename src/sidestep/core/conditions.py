@@ -1,4 +1,4 @@
-"""What a bound of theory.py asks of its problem and arguments, or a sentence that says what is wrong."""
+"""Conditions of the bounds in theory.py; each check raises one sentence that says what is wrong."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from sidestep.core.checks import SLACK, check_integer, check_positive
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 
-FLOOR = 1e-6  # noise that a posterior believes in at least, in units of M A (core/posterior.py)
+FLOOR = 1e-6  # smallest noise scale that a posterior assumes, in units of M A (core/posterior.py)
 
 
 def known_subspace_dim(problem: Problem, eigenvalue: float, *, unknown: bool = False) -> int:
-    """The rank s, once it and lambda_min are sound: the least of s eigenvalues is at most M^2."""
+    """The rank s, after checking s and lambda_min: the least of s eigenvalues is at most M^2."""
     check_integer("n_protected", problem.n_protected, low=1)
     check_positive("eigenvalue", eigenvalue)
     if eigenvalue > problem.norm_bound**2 * (1 + SLACK):
@@ -26,7 +26,7 @@ def known_subspace_dim(problem: Problem, eigenvalue: float, *, unknown: bool = F
 
 
 def check_for_ball(problem: Problem) -> None:
-    """Raise where the unit ball holds actions that the problem does not allow."""
+    """Raise if the unit ball contains actions that the problem does not allow."""
     if problem.action_bound < 1:
         raise InputError(
             "action_bound must be at least 1, as the bound is for the unit ball, "
@@ -35,14 +35,14 @@ def check_for_ball(problem: Problem) -> None:
 
 
 def largest_noise(problem: Problem, first: int = 0) -> float:
-    """R, the largest of the vectors from `first` on."""
+    """R, the largest noise scale of the vectors from `first` on."""
     if problem.noise_scale is None:
         raise InputError("noise_scale must be a number for a bound, got None")
     return float(problem.noise[first:].max())
 
 
 def amounts_of(name: str, value: object, *, allow_zero: bool = False) -> FloatArray:
-    """A number or numbers as an array of floats, or one sentence that says what is wrong with them."""
+    """A number or numbers as an array of floats; raises one sentence if something is wrong with them."""
     try:
         given = np.asarray(value)
     except ValueError:  # rows of different lengths
@@ -58,7 +58,7 @@ def amounts_of(name: str, value: object, *, allow_zero: bool = False) -> FloatAr
 
 
 def check_for_posterior_sampling(problem: Problem) -> None:
-    """Raise where the proof of `thompson_bound` does not reach."""
+    """Raise if the proof of `thompson_bound` does not cover this problem."""
     d, s = problem.dim, problem.n_protected
     if problem.subspace_dim != s or s > d - 2:
         raise InputError(
@@ -70,7 +70,7 @@ def check_for_posterior_sampling(problem: Problem) -> None:
             "this bound is for the projected reward without levels, got a tolerance or an intercept"
         )
     least = FLOOR * problem.norm_bound * problem.action_bound
-    if not problem.noise.min() >= least:  # also where some of it is learned
+    if not problem.noise.min() >= least:  # `noise` raises where a noise scale is learned
         raise InputError(
             f"noise_scale must be at least {least:g} here, as the player never believes less, "
             f"got {problem.noise.min():g}"

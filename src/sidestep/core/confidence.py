@@ -14,15 +14,15 @@ RADII = {"printed": PRINTED, "logdet": LOGDET}
 
 
 class Confidence(NamedTuple):
-    """How wide the sets are drawn."""
+    """The parameters that determine the size of the confidence sets."""
 
     rho: FloatArray  # (L+1,)
     noise: FloatArray  # R_i, (L+1,)
     norm_bound: float  # M
     action_bound: float  # A
-    delta: float  # for one vector: what is left of the user's delta after the split (B1)
+    delta: float  # for one vector: its part of the user's delta after the split (B1)
     form: int  # PRINTED or LOGDET
-    discount: float = 1.0  # share of every sum that a round leaves of it; 1: nothing is forgotten
+    discount: float = 1.0  # factor of every sum per round; 1: nothing is forgotten
 
 
 class Ellipsoids(NamedTuple):
@@ -38,8 +38,8 @@ def radius(confidence: Confidence, evidence: Evidence, index: int) -> float:
     """sqrt(beta), the radius of Theta_i in the norm of V_i.
 
     PRINTED is Eq. 2 with the bound on actions where the paper reuses M (B7). LOGDET is what the
-    same theorem of Abbasi-Yadkori et al. gives before it is simplified; it is never wider for
-    d >= 2, and for d = 1 only it is implied by the theorem.
+    same theorem of Abbasi-Yadkori et al. gives before it is simplified. For d >= 2 it is never
+    larger than PRINTED; for d = 1 only LOGDET is implied by the theorem.
     """
     d = evidence.centre.shape[1]
     return _radius(confidence, d, evidence.counts[index], evidence.logdet[index], index)
@@ -67,8 +67,8 @@ def width(confidence: Confidence, evidence: Evidence, index: int, action: FloatA
 def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> Ellipsoids:
     """The confidence sets of the vectors in `rows`."""
     n, d = rows.size, evidence.centre.shape[1]
-    # arrays of their own until they are filled: where a call is inlined, numba takes what is written
-    # into a field of a tuple made here for dead code, and leaves it out
+    # fill separate arrays and build the tuple last: where the call is inlined, numba treats writes
+    # into a field of a tuple built here as dead code and removes them
     centre, inverse, radii = np.empty((n, d)), np.empty((n, d, d)), np.empty(n)
     for row in range(n):
         copy_into(evidence.centre[rows[row]], centre[row])
@@ -82,13 +82,16 @@ def ellipsoids(confidence: Confidence, evidence: Evidence, rows: IntArray) -> El
 def widest(
     confidence: Confidence, evidence: Evidence, chosen: IntArray, first: int, action: FloatArray
 ) -> int:
-    """Of the vectors switched on from `first` on the one least understood along the action (Alg. 2)."""
+    """Index rule of Alg. 2: the vector with the largest width along the action.
+
+    Only vectors i >= `first` that are switched on in `chosen` (L+1,) are compared.
+    """
     best, largest = first, -1.0
     d = action.size
     for row in range(first, chosen.size):
         if chosen[row]:
             spread = np.sqrt(max(quadratic(evidence.inverse[row], action), 0.0))
             here = spread * _radius(confidence, d, evidence.counts[row], evidence.logdet[row], row)
-            if here > largest * (1.0 + 1e-10):  # ties: lowest index
+            if here > largest * (1.0 + 1e-10):  # in a tie the lowest index wins
                 best, largest = row, here
     return best

@@ -1,9 +1,9 @@
-"""CORE-SET: when enough has been seen to name a spanning set of protected vectors.
+"""CORE-SET: stopping rules that decide when a spanning set of protected vectors can be chosen.
 
-Every vector is measured alike until the best subset of the estimates is certainly independent
-(Alg. CORE-SET, and Alg. CORE-SET for known lambda_min). lambda_min(S) is the smallest eigenvalue
-of the Gram matrix of S, zero exactly where S is dependent (A7). Estimates are plain means, not
-ridge estimates: regularisation would bias the eigenvalue down (A9).
+All protected vectors are measured equally often until the best subset of the estimates is independent
+with high probability (Alg. CORE-SET, and Alg. CORE-SET for known lambda_min). lambda_min(S) is the
+smallest eigenvalue of the Gram matrix of S, zero exactly where S is dependent (A7). Estimates are plain
+means, not ridge estimates: regularisation would bias the eigenvalue down (A9).
 
 rule         stops when                                             returns
 PRINTED      lambda > 16 L R (M+R) (d log 6 + log 1/delta) / sqrt(n+1)   best subset of size k
@@ -12,8 +12,10 @@ CERTIFIED    sigma_k >= c e_n, at geometric checks (B2)                  best su
 EIGENVALUE   e_n <= 0.2113 sqrt(lambda_min), known beforehand (A6)       k = #{sigma > sqrt(lambda_min)/2}
 RESOLUTION   e_n <= resolution / 2, known beforehand                     k = #{sigma > e_n}
 
-Each of the last four returns, with probability 1 - delta, a set whose lambda_min is at least a third
-(CERTIFIED: the share gamma; RESOLUTION: of directions that strong) of the best set's.
+n is the number of sweeps, e_n the error bound after n sweeps, sigma a singular value of the estimates.
+With probability 1 - delta, INTENDED, CERTIFIED and EIGENVALUE return a set whose lambda_min is at least
+a third of the best set's (CERTIFIED: at least the share gamma). RESOLUTION returns an independent set
+that counts every direction with a singular value of at least the resolution.
 """
 
 import math
@@ -31,11 +33,16 @@ from sidestep.core.subset import Subset, best_subset, search_subset
 __all__ = ["CoreSetRule", "Subset", "best_subset", "end_core_set", "error_bound", "is_check"]
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
-MAX_NODES = 1_000_000  # of the subset search, in every test of a rule
-PROVED, UNPROVED = 1, 2  # core_set of the target: the best subset, or one found before the cap
-EIGENVALUE_SHARE = 0.5 * (1 - 1 / math.sqrt(3))  # 0.2113 of sqrt(lambda_min): leaves a third (A6)
-ROUNDING = 1e-14  # share of the largest squared length below which an eigenvalue is rounding
-REACHED = 1e-8  # share of the largest eigenvalue below which arms do not reach a direction
+MAX_NODES = 1_000_000  # node limit of one subset search
+PROVED, UNPROVED = (
+    1,
+    2,
+)  # core_set[0]: the subset is proved best, or the node limit stopped the search
+EIGENVALUE_SHARE = 0.5 * (1 - 1 / math.sqrt(3))  # 0.2113: leaves a third of lambda_min (A6)
+ROUNDING = 1e-14  # an eigenvalue below this share of the largest squared length is rounding
+REACHED = (
+    1e-8  # the arms do not reach a direction with less than this share of the largest eigenvalue
+)
 
 
 class CoreSetRule(NamedTuple):
@@ -45,10 +52,10 @@ class CoreSetRule(NamedTuple):
     size: int  # k; unused by EIGENVALUE and RESOLUTION
     noise: float  # R, the largest of the protected vectors
     norm_bound: float  # M
-    delta: float  # per vector for PRINTED and INTENDED, else for the phase as a whole
+    delta: float  # per vector for PRINTED and INTENDED, else for the whole phase
     factor: float  # c of CERTIFIED
     threshold: float  # lambda_min or the resolution
-    basis: bool  # samples are of e_1..e_d, not of arms
+    basis: bool  # e_1..e_d are played, not arms
 
 
 class Sweeps(NamedTuple):
@@ -63,7 +70,7 @@ NO_SWEEPS = Sweeps(0, 0.0, 0)
 
 
 def certified_factor(gamma: float) -> float:
-    """The factor c: sigma >= c e leaves lambda_min(S) >= gamma max lambda_min (Weyl)."""
+    """The factor c such that sigma >= c e implies lambda_min(S) >= gamma max lambda_min (Weyl)."""
     return (1 + math.sqrt(gamma)) / (1 - math.sqrt(gamma))
 
 
@@ -98,7 +105,7 @@ def best_rows(vectors: FloatArray, size: int) -> IntArray:
 
 @kernel
 def write_best_rows(vectors: FloatArray, size: int, out: IntArray) -> int:
-    """The same into the first entries of `out`; how many."""
+    """Write `best_rows` into the first entries of `out`, and return their number, size + 1."""
     copy_into(best_rows(vectors, size), out)
     return size + 1
 
@@ -121,16 +128,16 @@ def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, swe
     longest = 0.0
     for i in range(L):
         longest = max(longest, dot(estimates[i], estimates[i]))
-    # without noise nothing else keeps rounding from passing for independence
+    # without noise the needed eigenvalue is 0: ROUNDING keeps rounding from counting as independence
     if eigenvalue >= max(needed_eigenvalue(rule, d, L, strength, number), ROUNDING * longest):
         return rule.size
     return -1
 
 
 def _least_singular(rule: CoreSetRule, error: float) -> float | None:
-    """The singular value from which on a direction counts, where lambda_min or a resolution is known.
+    """Smallest singular value of a direction that counts, where lambda_min or a resolution is known.
 
-    None while estimates may still be off by too much to tell (A6).
+    None while the error of the estimates is still too large to decide (A6).
     """
     if rule.kind == EIGENVALUE:
         root = math.sqrt(rule.threshold)
@@ -139,7 +146,7 @@ def _least_singular(rule: CoreSetRule, error: float) -> float | None:
 
 
 def needed_eigenvalue(rule: CoreSetRule, d: int, L: int, strength: float, number: int) -> float:
-    """What lambda_min of the best subset must reach for the rule to stop."""
+    """The lambda_min of the best subset at which the rule stops."""
     if rule.kind == CERTIFIED:
         delta = rule.delta / (number * (number + 1.0))
         return (rule.factor * error_bound(d, L, rule.size, rule.noise, strength, delta)) ** 2
@@ -173,9 +180,10 @@ def may_end(least: float, evidence: Evidence, sweeps: int) -> bool:
 def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]:
     """Unregularised estimates of the protected vectors (L, d), and the strength of the design.
 
-    Strength is the smallest eigenvalue of a vector's sum of a a': the number of sweeps where the
-    basis is played. Over arms it is taken over the directions that the arms reach (A13): those that
-    any vector was measured along, and zero until every vector was.
+    Strength is the smallest eigenvalue of a vector's sum of a a', over all protected vectors. Where the
+    basis is played it is the number of sweeps. Over arms only the directions that the arms reach count
+    (A13), those along which some vector was measured; it is 0 until every vector was measured along all
+    of them.
     """
     L, d = evidence.moment.shape[0] - 1, evidence.moment.shape[1]
     estimates = np.zeros((L, d))
@@ -201,7 +209,7 @@ def plain_estimates(evidence: Evidence, basis: bool) -> tuple[FloatArray, float]
 
 
 def _reached(gram: FloatArray) -> int:
-    """Number of directions that the sum of a a' reaches."""
+    """Number of directions that the sum of a a' (d, d) reaches: its numerical rank."""
     values, _ = np.linalg.eigh(gram)
     count = 0
     for value in values:
@@ -213,8 +221,9 @@ def _reached(gram: FloatArray) -> int:
 def error_bound(d: int, L: int, k: int, R: float, strength: float, delta: float) -> float:
     """e_n: all k-subsets of the estimates are this close to the truth in operator norm, w.p. 1 - delta.
 
-    The least of three bounds on sub-Gaussian matrices: entrywise over subsets, entrywise over all
-    L, and a net of the unit sphere of R^k. No union is needed: none of the three is random.
+    The smallest of three bounds on sub-Gaussian matrices: entrywise over subsets, entrywise over all
+    L, and a net of the unit sphere of R^k. Taking the smallest needs no union bound, since none of the
+    three depends on the data.
     """
     subsets = _log_binomial(L, k) - np.log(delta)
     best = min(_tail(d * k, subsets), _tail(d * L, -np.log(delta)))
@@ -226,25 +235,25 @@ def error_bound(d: int, L: int, k: int, R: float, strength: float, delta: float)
 
 
 def whole_error(d: int, L: int, R: float, strength: float, delta: float) -> float:
-    """The same for the whole L x d matrix at one fixed time."""
+    """Error bound for the whole L x d matrix of estimates, in operator norm, at one fixed time."""
     return R / np.sqrt(strength) * _tail(d * L, -np.log(delta))
 
 
 def _tail(m: int, x: float) -> float:
-    """Length that a 1-sub-Gaussian vector in R^m passes with probability at most exp(-x)."""
+    """Length that a 1-sub-Gaussian vector in R^m exceeds with probability at most exp(-x)."""
     return np.sqrt(m + 2.0 * np.sqrt(m * x) + 2.0 * x)
 
 
 def _log_binomial(n: int, k: int) -> float:
-    """Log of n over k."""
+    """Log of the binomial coefficient (n choose k)."""
     return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
 def certified_subset(rule: CoreSetRule, sets: Ellipsoids) -> Subset | None:
-    """A core set that confidence sets of all vectors certify, however they were measured; else None.
+    """A core set certified by the confidence sets of all vectors, for any design; None if there is none.
 
-    With every theta_i in its set, the protected estimates are off by at most e = sqrt(sum_i r_i^2
-    lambda_max(V_i^-1)) in operator norm, whatever the design; then as in the rules above.
+    If every theta_i is in its set, the error of the protected estimates is at most e = sqrt(sum_i r_i^2
+    lambda_max(V_i^-1)) in operator norm, whatever was measured. With e for e_n the rules above apply.
     """
     centre, spread = sets.centre[1:], np.linalg.eigvalsh(sets.inverse[1:])[:, -1]
     error = float(np.sqrt((sets.radius[1:] ** 2 * spread).sum()))
@@ -262,12 +271,12 @@ def certified_subset(rule: CoreSetRule, sets: Ellipsoids) -> Subset | None:
 
 
 def after_check(at: int) -> int:
-    """The check after one at `at`: 1.1 times as far on, rounded up."""
+    """The sweep of the check that follows one at sweep `at`: 1.1 times `at`, rounded up."""
     return (11 * at + 9) // 10
 
 
 def next_check(count: int) -> int:
-    """The first number above `count` of the schedule 1, 2, 3, ..., each about 1.1 times the last."""
+    """The first check above `count`; checks are at 1, 2, 3, ..., each about 1.1 times the one before."""
     at = 1
     while at <= count:
         at = after_check(at)
@@ -275,7 +284,7 @@ def next_check(count: int) -> int:
 
 
 def is_check(sweeps: int) -> int:
-    """Number j of the check that falls on this sweep, 0 where none does; checks grow by 1.1."""
+    """Number j = 1, 2, ... of the check at this sweep; 0 if there is no check at this sweep."""
     at, number = 1, 1
     while at < sweeps:
         at = after_check(at)

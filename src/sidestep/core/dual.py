@@ -1,8 +1,8 @@
 """An upper bound of the optimistic problem on the ball, by its Lagrangian dual.
 
-For all x = (eta, nu, mu_1..mu_s) > 0 with X = sum_j x_j matrix_j positive definite, (P) of ball.py is
-at most (1/eta + nu + <c_0, X^-1 c_0>) / 2. The least such bound is found by barrier and Newton in the
-s + 2 multipliers; wherever the search stops, the bound holds.
+For all x = (eta, nu, mu_1..mu_s) > 0 with X = sum_j x_j matrix_j positive definite, the value of (P) in
+ball.py is at most (1/eta + nu + <c_0, X^-1 c_0>) / 2. This bound is minimised over the s + 2 multipliers
+by a barrier method with Newton steps. The bound holds wherever the iteration stops.
 """
 
 import math
@@ -13,7 +13,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.geometry import add, apply, dot
 from sidestep.core.kernels import kernel
 
-Walled = tuple[float, float, FloatArray]  # a bound, its barrier and the whitener behind both
+Walled = tuple[float, float, FloatArray]  # a bound, its barrier and the whitener of X
 
 
 @kernel
@@ -35,7 +35,10 @@ def gram(rows: FloatArray) -> FloatArray:
 
 @kernel
 def whitener(matrix: FloatArray) -> FloatArray:
-    """Lower S with S matrix S^T = I; zero from the row on where the matrix is not positive."""
+    """Lower triangular S with S matrix S^T = I; (d, d).
+
+    If the matrix is not positive definite, S is zero from the first row with a pivot <= 0 on.
+    """
     d = matrix.shape[0]
     lower, white = np.zeros((d, d)), np.zeros((d, d))
     for i in range(d):
@@ -55,9 +58,8 @@ def whitener(matrix: FloatArray) -> FloatArray:
 def dual_pieces(centre: FloatArray, spread: FloatArray) -> FloatArray:
     """The dual's matrices -spread_0, I, c_i c_i^T - spread_i, for data at unit scale; (s+2, d, d).
 
-    For all x = (eta, nu, mu_1..mu_s) > 0 with X = sum_j x_j matrix_j positive definite, (P) is at
-    most (1/eta + nu + <c_0, X^-1 c_0>) / 2. Widths may not vanish beside the centres: a larger set
-    bounds the smaller one, and X stays well conditioned.
+    To keep X well conditioned, the trace of spread_0 is raised to at least 1e-18 and 1e-12 I is added to
+    every spread_i. The bound stays valid: the maximum over a larger set is at least as large.
     """
     count, d = centre.shape
     pieces = np.zeros((count + 1, d, d))
@@ -73,7 +75,10 @@ def dual_pieces(centre: FloatArray, spread: FloatArray) -> FloatArray:
 
 @kernel
 def dual_value(pieces: FloatArray, target: FloatArray, multipliers: FloatArray) -> Walled:
-    """The bound, its barrier -log(det X eta mu_1..mu_s), infinite outside, and X's whitener."""
+    """The bound, its barrier -log(det X eta mu_1..mu_s) and the whitener of X.
+
+    The barrier is infinite outside the domain.
+    """
     matrix, barrier = np.zeros(pieces.shape[1:]), 0.0
     for j in range(multipliers.size):
         add(matrix.ravel(), multipliers[j], pieces[j].ravel())
@@ -123,7 +128,7 @@ def dual_slopes(
 
 @kernel
 def newton_move(slope: FloatArray, curvature: FloatArray) -> tuple[FloatArray, float]:
-    """The move to the minimum of the quadratic model, and the squared Newton decrement."""
+    """The Newton step (to the minimum of the quadratic model), and the squared Newton decrement."""
     white, move = whitener(curvature), np.zeros(slope.size)
     lifted = apply(white, slope)
     for j in range(slope.size):
@@ -135,8 +140,7 @@ def newton_move(slope: FloatArray, curvature: FloatArray) -> tuple[FloatArray, f
 def dual_bound(centre: FloatArray, spread: FloatArray) -> tuple[float, FloatArray]:
     """An upper bound of (P) by the Lagrangian dual, and the inverse of its matrix X; (d, d).
 
-    Barrier and Newton in the s + 2 multipliers. The bound holds wherever the iteration stops. If
-    the dual is tight, X^-1 c_0 is the optimal action. Expects data at unit scale.
+    If the dual is tight, X^-1 c_0 is the optimal action. Expects data at unit scale.
     """
     pieces = dual_pieces(centre, spread)
     multipliers: FloatArray = np.ones(pieces.shape[0])
@@ -162,13 +166,18 @@ def dual_bound(centre: FloatArray, spread: FloatArray) -> tuple[float, FloatArra
             weight *= 0.1
         slope, curvature = dual_slopes(pieces, centre[0], multipliers, white, weight)
         move, decrement = newton_move(slope, curvature)
-    nu = multipliers[1]  # the best common factor of all multipliers is free
+    nu = multipliers[
+        1
+    ]  # minimise the bound over a common factor of all multipliers, in closed form
     return math.sqrt(nu * (2.0 * value - nu)), gram(white)
 
 
 @kernel
 def dual_starts(target: FloatArray, solution: FloatArray) -> FloatArray:
-    """X^-1 c_0, and it completed to length 1 by each of X's lowest three eigenvectors; (k, d)."""
+    """X^-1 c_0, and X^-1 c_0 +- a multiple of each of X's three lowest eigenvectors; (k, d).
+
+    The multiple gives length 1 where X^-1 c_0 is orthogonal to the eigenvector. solution: X^-1.
+    """
     vectors, point = eigen(solution)[1], apply(solution, target)
     rest = math.sqrt(max(0.0, 1.0 - dot(point, point)))
     starts = np.zeros((1 + 2 * min(3, target.size), target.size))

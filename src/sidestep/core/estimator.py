@@ -2,20 +2,21 @@
 
 symbol    name             shape         what it is
 T_i       counts           (L+1,)        how often vector i was measured
-V_i       gram + rho I     (L+1, d, d)   sum of a a'; `gram_low` is what rounding lost of it
-          moment           (L+1, d)      sum of a x;  `moment_low` likewise
+V_i       gram + rho I     (L+1, d, d)   gram: sum of a a'; `gram_low`: its accumulated rounding error
+          moment           (L+1, d)      sum of a x; `moment_low`: its accumulated rounding error
 theta_i   centre           (L+1, d)      the estimate
 V_i^-1    inverse          (L+1, d, d)
           logdet           (L+1,)        log det V_i - d log rho
-          weight           (L+1,)        measurements remembered: T_i where nothing is forgotten
+          weight           (L+1,)        discounted number of measurements; T_i where nothing is forgotten
           misfit           (L+1,)        least sum of squares |x - A theta|^2 + rho |theta|^2
           last, streak     (d,), (1,)    the last action, and how many times in a row it was played
 
-The sums are the truth. Centre, inverse and logdet are functions of them, kept because a round then
-costs d^2 instead of d^3; every REFACTOR measurements of a vector they are computed from the sums anew.
+Centre, inverse and logdet are functions of the sums. They are updated in every round because this costs
+d^2 operations instead of d^3; after every REFACTOR measurements of a vector they are recomputed from the
+sums.
 
-Where the world drifts the sums `fade`, and the prior rho I does not: along directions that are not played
-V falls back to rho I and never below, so nothing blows up there.
+Where old measurements are forgotten, `fade` discounts the sums but not the prior rho I. So along
+directions that are no longer played V falls back to rho I and never below, and V^-1 stays bounded.
 """
 
 from typing import NamedTuple
@@ -37,7 +38,7 @@ REFACTOR = 128
 
 
 class Evidence(NamedTuple):
-    """All that was measured, as sums, and what follows from it for one rho."""
+    """The sums of all measurements, and the estimates that follow from them for one rho."""
 
     counts: IntArray
     gram: FloatArray
@@ -79,7 +80,7 @@ def no_evidence(rho: FloatArray, dim: int) -> Evidence:
 
 @kernel
 def copy_evidence(evidence: Evidence) -> Evidence:
-    """The same evidence in arrays of its own."""
+    """A copy of the evidence that shares no array with it."""
     return Evidence(
         evidence.counts.copy(),
         evidence.gram.copy(),
@@ -113,7 +114,7 @@ def absorb_with(
     index: int,
     feedback: float,
 ) -> None:
-    """The same with a buffer for V^-1 a handed in (d,): nothing is allocated."""
+    """`absorb` without allocation; `gain` is a buffer for V^-1 a, (d,)."""
     _count(evidence, action, index)
     centre, inverse = evidence.centre[index], evidence.inverse[index]
     apply_into(inverse, action, gain)
@@ -139,7 +140,7 @@ def _add_to_sums(
     action: FloatArray,
     feedback: float,
 ) -> None:
-    """Add a a' and a x, and to the lower parts what rounding loses of that."""
+    """Add a a' and a x to the sums, and the rounding errors of these additions to the low parts."""
     for j in range(action.size):
         for k in range(action.size):
             term = action[j] * action[k]
@@ -154,7 +155,7 @@ def _add_to_sums(
 def _move_along(
     gain: FloatArray, surprise: float, scale: float, centre: FloatArray, inverse: FloatArray
 ) -> None:
-    """Estimate and inverse after one measurement; gain = V^-1 a of the old V.
+    """Update estimate and inverse after one measurement, in place; gain = V^-1 a with the old V.
 
     Sherman-Morrison: (V + a a')^-1 = V^-1 - gain gain' scale, with scale = 1 / (1 + <a, gain>).
     """
@@ -166,7 +167,7 @@ def _move_along(
 
 @kernel(refcounts=False)
 def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
-    """One more measurement of a vector, and whether it is the last action once more."""
+    """Count one measurement of a vector, and whether the action is the same as the last one."""
     evidence.counts[index] += 1
     evidence.weight[index] += 1.0
     same = evidence.streak[0] > 0
@@ -178,7 +179,7 @@ def _count(evidence: Evidence, action: FloatArray, index: int) -> None:
 
 @kernel(small=True)
 def fade(evidence: Evidence, rho: FloatArray, discount: float) -> None:
-    """Let every sum fade to the share `discount`, and compute what follows from them anew, in place."""
+    """Multiply every sum by `discount` and recompute the estimates from the sums, in place."""
     d = evidence.centre.shape[1]
     for i in range(rho.size):
         evidence.weight[i] *= discount
@@ -249,7 +250,7 @@ def _residual(
 
 @kernel(refcounts=False)
 def _rounding(left: float, right: float) -> float:
-    """What left + right loses to rounding."""
+    """Rounding error of left + right: the exact sum minus the rounded one."""
     total = left + right
     taken = total - left
     return (left - (total - taken)) + (right - taken)
@@ -257,7 +258,7 @@ def _rounding(left: float, right: float) -> float:
 
 @kernel(refcounts=False)
 def _product_rounding(left: float, right: float, product: float) -> float:
-    """What left * right loses to rounding (Dekker's splitting)."""
+    """Rounding error of left * right (Dekker's splitting): the exact product minus `product`."""
     split = 134217729.0  # 2^27 + 1
     a = left * split
     a_high = a - (a - left)

@@ -1,7 +1,7 @@
-"""What the evidence says of every arm, kept from round to round.
+"""Linear and quadratic forms of every arm under the estimates, kept from round to round.
 
-Over fixed arms the forms outlive the round: one measurement changes one row, in O(K d). The arithmetic
-that runs over all arms is in passes.py.
+Over fixed arms the forms are reused: one measurement changes one row, in O(K d). The arithmetic over
+all arms is in passes.py.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from sidestep.core.passes import along_arm, grow, scores, shrink
 from sidestep.core.quadratics import both_forms
 
 PRECISION, COVARIANCE = 0, 1  # which quadratic form of an arm is kept: |a|_V^2 or |a|_{V^-1}^2
-REFILL = 8 * REFACTOR  # measurements of a vector after which |a|_{V^-1}^2 is computed anew
+REFILL = 8 * REFACTOR  # measurements of a vector after which its row of |a|_{V^-1}^2 is recomputed
 
 
 class Menu(NamedTuple):
@@ -27,7 +27,7 @@ class Menu(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Room for what a decision works out, so that nothing is allocated on the way."""
+    """Buffers for one decision, so that it allocates nothing."""
 
     values: FloatArray  # (K,)
     rows: IntArray  # (L+1,): the vectors in play
@@ -37,29 +37,29 @@ class Workspace(NamedTuple):
 
 @kernel
 def empty_workspace(n: int, n_arms: int) -> Workspace:
-    """Room for n vectors and so many arms."""
+    """Buffers for n vectors and `n_arms` arms."""
     rows = np.empty(n, np.int64)
     return Workspace(np.empty(n_arms), rows, np.empty(n), np.empty((n, n)))
 
 
 class Forms(NamedTuple):
-    """What is kept of every arm in every vector; a row is filled when first needed.
+    """Forms of every arm, one row per vector; a row is filled when first needed.
 
-    `unit_width` is how far <a, theta> can be moved inside a set of radius 1: by |a|^2 / |a|_V along a
-    where V is kept, by |a|_{V^-1} along V^-1 a where its inverse is.
+    `unit_width` is how far <a, theta> can move inside a set of radius 1: |a|^2 / |a|_V for a move along a
+    (metric PRECISION), |a|_{V^-1} for a move along V^-1 a (metric COVARIANCE).
     """
 
     metric: int  # PRECISION or COVARIANCE
     linear: FloatArray  # (L+1, K): <a, centre_i>
     square: FloatArray  # (L+1, K): |a|^2 in that metric
     unit_width: FloatArray  # (L+1, K)
-    filled: IntArray  # (L+1,)
+    filled: IntArray  # (L+1,): 1 where the row of the vector is up to date
     workspace: Workspace
 
 
 @kernel
 def empty_forms(metric: int, n: int, n_arms: int) -> Forms:
-    """Forms of which no row is filled yet."""
+    """Forms without any filled row."""
     buffer = np.empty((3, n, n_arms))
     filled = np.zeros(n, np.int64)
     return Forms(metric, buffer[0], buffer[1], buffer[2], filled, empty_workspace(n, n_arms))
@@ -67,7 +67,7 @@ def empty_forms(metric: int, n: int, n_arms: int) -> Forms:
 
 @kernel
 def arm_of(menu: Menu, arm: int) -> FloatArray:
-    """One arm as a vector of its own; (d,)."""
+    """A copy of one arm; (d,)."""
     action = np.empty(menu.columns.shape[0])
     copy_into(menu.columns[:, arm], action)
     return action
@@ -75,7 +75,7 @@ def arm_of(menu: Menu, arm: int) -> FloatArray:
 
 @kernel
 def winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
-    """The arm farthest along a direction, and how far; of arms that tie, the lowest."""
+    """The arm with the largest inner product with `direction`, and that product; ties: the lowest arm."""
     values = np.empty(menu.squared.size)
     scores(menu.columns, direction, values)
     arm = lowest_argmax(values)
@@ -84,7 +84,7 @@ def winner(menu: Menu, direction: FloatArray) -> tuple[int, float]:
 
 @kernel(refcounts=False)
 def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: int) -> None:
-    """Compute the row of one vector, unless it is there."""
+    """Compute the row of one vector unless it is already filled."""
     if not forms.filled[index]:
         forms.filled[index] = 1
         K = menu.squared.size
@@ -109,7 +109,7 @@ def fill(forms: Forms, evidence: Evidence, rho: FloatArray, menu: Menu, index: i
 
 @kernel(refcounts=False)
 def _row(forms: Forms, index: int, K: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Linear form, quadratic form and unit width of one vector; smaller menus share the buffers."""
+    """Linear form, quadratic form and unit width of one vector, as views of the buffers; (K,) each."""
     return forms.linear[index, :K], forms.square[index, :K], forms.unit_width[index, :K]
 
 
@@ -131,11 +131,12 @@ def follow(
 ) -> None:
     """Bring the row of a vector up to date after `action` was absorbed for it; `gain` (d,) is a buffer.
 
-    |a|_V^2 has grown by <a, action>^2. With W the new inverse and g = W action, the old one was
+    |a|_V^2 has grown by <a, action>^2. With W the new inverse and g = W action, the old inverse was
     W + g g' / (1 - <action, g>): |a|_W^2 has shrunk by <a, g>^2 / (1 - <action, g>). The centre has moved
-    by g times the surprise, feedback - <action, old centre>. Where |a|_W^2 shrank twentyfold that
-    difference would be rounding, and rounding shall not build up either: now and then the row is given
-    up, and filled when next needed.
+    by g times the surprise, feedback - <action, old centre>. The row is marked as not filled, and so
+    recomputed when next needed, in two cases: where |a|_W^2 may have shrunk more than twentyfold, since
+    the subtraction would lose its digits, and after REFILL measurements, so that rounding errors do not
+    accumulate.
     """
     if forms.filled[index]:
         if forms.metric == PRECISION:
@@ -154,7 +155,7 @@ def _follow_precision(
     forms: Forms, evidence: Evidence, menu: Menu, action: FloatArray, index: int
 ) -> None:
     linear, square, unit_width = _row(forms, index, menu.squared.size)
-    scores(menu.columns, action, linear)  # a buffer, for now
+    scores(menu.columns, action, linear)  # here `linear` is only a buffer
     grow(linear, menu.squared, square, unit_width)
     scores(menu.columns, evidence.centre[index], linear)
 
@@ -173,7 +174,7 @@ def _follow_covariance(
 def upper_means(
     columns: FloatArray, centre: FloatArray, inverse: FloatArray, radius: float, out: FloatArray
 ) -> None:
-    """Largest <a, theta> over one confidence set, for every arm, computed afresh into `out`."""
+    """Largest <a, theta> over one confidence set, for every arm, into `out` (K,); no form is reused."""
     square = np.empty(out.size)
     both_forms(columns, centre, inverse, 0.0, out, square)
     for k in range(out.size):

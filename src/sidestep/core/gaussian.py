@@ -1,4 +1,4 @@
-"""A normal variable beyond a limit: how likely, and by how much on average."""
+"""Normal variables: the probability of exceeding zero, and the mean of the positive part."""
 
 import math
 
@@ -10,7 +10,7 @@ ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 @kernel
 def chance_above(behind: float, spread: float) -> float:
-    """Probability that a normal variable with mean -behind and this spread is above zero."""
+    """Probability that a normal variable is above zero; mean -behind, standard deviation spread."""
     if spread <= 0.0 or math.isinf(behind):
         return 1.0 if behind < 0.0 else 0.0
     return 0.5 * math.erfc(behind / (spread * ROOT_TWO))
@@ -18,7 +18,7 @@ def chance_above(behind: float, spread: float) -> float:
 
 @kernel
 def expected_gain(behind: float, spread: float) -> float:
-    """Mean of the positive part of a normal variable with mean -behind and this spread."""
+    """Mean of the positive part of a normal variable; mean -behind, standard deviation spread."""
     if spread <= 0.0 or math.isinf(behind):
         return max(-behind, 0.0)
     z = behind / spread

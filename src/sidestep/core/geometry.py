@@ -7,8 +7,8 @@ from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
-DEPENDENT = 1e-12  # share of a vector that is left off the others, below which it adds no direction
-SKIP = 128  # values of which the largest is found at a time
+DEPENDENT = 1e-12  # a row is dependent if a smaller share of its length is orthogonal to the others
+SKIP = 128  # block size: the largest value of each block is found first
 ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 
 
@@ -16,9 +16,9 @@ ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 def lowest_argmax(values: FloatArray) -> int:
     """Row of the largest value; of values that tie, the lowest row.
 
-    A tie is a tie up to rounding: otherwise the order in which a sum was taken would choose.
+    Values count as tied up to rounding (TIE). Otherwise the order of summation would decide.
     """
-    top, first = -np.inf, 0  # before `first` nothing ties with the top
+    top, first = -np.inf, 0  # no value before `first` ties with the top
     for start in range(0, values.size, SKIP):
         here = largest(values[start : start + SKIP])
         if here > top:
@@ -32,7 +32,7 @@ def lowest_argmax(values: FloatArray) -> int:
 
 @kernel(refcounts=False)
 def largest(values: FloatArray) -> float:
-    """The largest value: four lanes, since one would wait for itself at every step."""
+    """The largest value. Four running maxima are independent, so the processor can overlap them."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
     fours = values.size - values.size % 4
     for k in range(0, fours, 4):
@@ -74,7 +74,7 @@ def apply(matrix: FloatArray, vector: FloatArray) -> FloatArray:
 
 @kernel(refcounts=False)
 def apply_into(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
-    """The same into `out`."""
+    """Matrix times vector, into `out`."""
     for j in range(out.size):
         out[j] = dot(matrix[j], vector)
 
@@ -88,7 +88,7 @@ def add(total: FloatArray, weight: float, vector: FloatArray) -> None:
 
 @kernel
 def unit(vector: FloatArray) -> FloatArray:
-    """The vector at length 1; zeros if it has no direction (zero or not finite)."""
+    """The vector scaled to length 1; zeros if it is zero or not finite."""
     length = np.sqrt(dot(vector, vector))
     result = np.zeros(vector.size)
     if 0.0 < length < np.inf:
@@ -124,7 +124,7 @@ def take_out(direction: FloatArray, vector: FloatArray) -> None:
 def orthonormal(vectors: FloatArray) -> FloatArray:
     """Orthonormal basis of the span of the rows (Gram-Schmidt, twice); (rank, d).
 
-    Rows that add no direction are left out, so dependent and zero rows are welcome.
+    Dependent rows and zero rows are allowed and skipped.
     """
     basis = np.empty_like(vectors)
     rank = 0
@@ -138,7 +138,7 @@ def orthonormal(vectors: FloatArray) -> FloatArray:
             for other in range(rank):
                 take_out(basis[other], candidate)
         after = dot(candidate, candidate)
-        if after > DEPENDENT**2 * before:  # squares: rows 1e-12 apart are apart
+        if after > DEPENDENT**2 * before:  # both sides are squared lengths
             for j in range(candidate.size):
                 candidate[j] /= np.sqrt(after)
             rank += 1
@@ -147,7 +147,7 @@ def orthonormal(vectors: FloatArray) -> FloatArray:
 
 @kernel(small=True)
 def project_off(basis: FloatArray, vector: FloatArray) -> FloatArray:
-    """What is left of the vector once the span of an orthonormal basis is taken out; (d,)."""
+    """The vector minus its projection on the span of an orthonormal basis (k, d); (d,)."""
     left = vector.copy()
     for _ in range(2):
         for row in range(basis.shape[0]):
@@ -167,8 +167,9 @@ def top_directions(vectors: FloatArray, rank: int) -> FloatArray:
 
 @kernel
 def plug_in(centre: FloatArray, rank: int) -> FloatArray:
-    """What the estimates say theta_perp is, off their closest rank-s subspace (E6); (d,).
+    """Plug-in estimate of theta_perp; (d,).
 
+    The estimated target is projected off the rank-s subspace closest to the protected estimates (E6).
     Deviation from the paper: print assigns the projection on that subspace to P; the reward needs
     its complement. The directions are those of uncentred PCA.
     """
@@ -179,7 +180,7 @@ def plug_in(centre: FloatArray, rank: int) -> FloatArray:
 
 @kernel(refcounts=False)
 def members(chosen: IntArray, rows: IntArray) -> int:
-    """How many rows are switched on; which, in ascending order, into `rows`."""
+    """Number of entries of `chosen` that are switched on; their rows, ascending, go into `rows`."""
     count = 0
     for row in range(chosen.size):
         if chosen[row]:
@@ -190,7 +191,7 @@ def members(chosen: IntArray, rows: IntArray) -> int:
 
 @kernel(refcounts=False)
 def total(counts: IntArray, first: int) -> int:
-    """Sum of the counts from one row on."""
+    """Sum of the counts from row `first` on."""
     seen = 0
     for row in range(first, counts.size):
         seen += counts[row]

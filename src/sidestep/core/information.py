@@ -1,25 +1,26 @@
-"""What an action costs in expectation and what its measurement would tell, from posterior draws.
+"""Expected regret of an action and information of its measurement, from posterior draws.
 
-With N draws of all vectors, `values[n, k]` the value of arm k under draw n:
+With N draws of all vectors, and values[n, k] the value of arm k under draw n:
 
     regret(k)    = mean over n of  max_j values[n, j] - values[n, k]
     open(k)      = s (phi(z) - z Phi(-z)),  z = m / s,  m and s the mean and the standard deviation over
-                   draws of  values[n, leader] - values[n, k]:  what arm k might still gain on the leader
+                   draws of  values[n, leader] - values[n, k]:  expected gain of arm k over the leader
 
-Draws that agree on their winner leave a regret of zero, which would end all asking. `open` looks beyond
-the draws: it is the expected gain of the most promising rival under a Gaussian with their moments, and
-no expected regret is taken for smaller. So a contest that looks decided is asked about ever more
-rarely, and never quite given up.
+The leader is the arm with the largest mean value, the rival the arm with the largest open(k). If all
+draws have the same winner, the expected regret of the leader is zero and nothing would be measured any
+more. Therefore the expected regret is never taken as smaller than open(rival), which extrapolates
+beyond the draws by a Gaussian with their moments. So a comparison that looks decided is measured more
+and more rarely, but never abandoned.
 
-A contest between two arms has the gradient g = g(a) - g(b) in every vector (sensitivity.py, aims.py) and
-the variance sum_v R_v^2 |g_v|^2 in the metric V_v^-1. Measuring vector v along an action takes
-red(a, v) off it (telling.py): the information is -log(1 - red / variance), summed over contests, for a
-unit of cost.
+A contest is a comparison of two arms a and b. The difference of their values has the gradient
+g = g(a) - g(b) in every vector (sensitivity.py, aims.py) and the variance sum_v R_v^2 |g_v|^2 in the
+metric V_v^-1. Measuring vector v along an action reduces that variance by red(a, v) (telling.py). The
+information of the measurement is -log(1 - red / variance), summed over contests, per unit of cost.
 
-The mixture with the least (regret)^2 / information asks with some probability a round, which is right
-where many answers are needed. Where one answer settles a contest it puts that answer off, and what is
-played meanwhile may be wrong. So a question that earns its price within as many rounds as were played
-(a horizon for a player who is told none) is asked at once.
+The mixture with the least (regret)^2 / information measures with some probability per round, which is
+right where many measurements are needed. Where one measurement settles a contest, the mixture delays it,
+and the arms played meanwhile may be wrong. So a measurement that pays for itself within as many further
+rounds as were already played (instead of a horizon, which the policy does not know) is made at once.
 """
 
 from typing import NamedTuple
@@ -36,21 +37,21 @@ from sidestep.core.posterior import Posterior
 from sidestep.core.quadratics import both_forms
 from sidestep.core.telling import variance
 
-CERTAIN = 1.0 - 1e-12  # share of a contest's variance that one measurement takes off at most
+CERTAIN = 1.0 - 1e-12  # largest share of a contest's variance that one measurement can remove
 
 
 class Standing(NamedTuple):
-    """How the arms stand after the draws."""
+    """Expected regrets, winners, leader and rival, from the posterior draws."""
 
     regret: FloatArray  # expected, of every arm; (K,)
     winners: IntArray  # of every draw; (N,)
     leader: int  # the arm with the largest mean
-    rival: int  # the arm with the largest expected gain on the leader
+    rival: int  # the arm with the largest expected gain over the leader
 
 
 @kernel
 def standing(values: FloatArray) -> Standing:
-    """How the arms stand, from their values under every draw (N, K)."""
+    """Expected regrets, winners, leader and rival, from the values of every arm and draw (N, K)."""
     N, K = values.shape
     winners, mean, top = np.empty(N, np.int64), np.zeros(K), 0.0
     for n in range(N):
@@ -77,7 +78,11 @@ def standing(values: FloatArray) -> Standing:
 
 @kernel(small=True)
 def contests(stand: Standing, most: int) -> IntArray:
-    """Two arms and a draw of every contest: leader and rival, then draws that disagree; (C, 3)."""
+    """The contests, one per row: two arms and the number of a draw; (C, 3).
+
+    The first contest is leader against rival; then the winners of successive draws that differ, at most
+    `most` of them.
+    """
     found = np.empty((most + 1, 3), np.int64)
     found[0, 0], found[0, 1], found[0, 2] = stand.leader, stand.rival, 0
     count = 1
@@ -91,7 +96,10 @@ def contests(stand: Standing, most: int) -> IntArray:
 
 @kernel(small=True)
 def information(posterior: Posterior, slopes: FloatArray, menu: Menu) -> FloatArray:
-    """What every measurement would tell of all contests; slopes (C, L+1, d); (L+1, K)."""
+    """Information of measuring each vector along each arm, summed over contests; (L+1, K).
+
+    slopes: the gradient of every contest; (C, L+1, d).
+    """
     square, out = _squares(posterior, menu), np.zeros((posterior.noise.size, menu.squared.size))
     for contest in range(slopes.shape[0]):
         _add_information(posterior, slopes[contest], menu, square, out)
@@ -102,7 +110,10 @@ def information(posterior: Posterior, slopes: FloatArray, menu: Menu) -> FloatAr
 def _add_information(
     posterior: Posterior, slopes: FloatArray, menu: Menu, square: FloatArray, out: FloatArray
 ) -> None:
-    """Add to `out` (L+1, K) what every measurement would tell of one contest; square from `_squares`."""
+    """Add the information of every measurement about one contest to `out` (L+1, K).
+
+    square: from `_squares`.
+    """
     contested = variance(posterior, slopes)
     if not contested > 0.0:
         return
@@ -118,7 +129,7 @@ def _add_information(
 
 @kernel
 def _squares(posterior: Posterior, menu: Menu) -> FloatArray:
-    """|a|^2 in the metric V_v^-1, of every arm; (L+1, K)."""
+    """|a|^2 in the metric V_v^-1, for every vector and arm; (L+1, K)."""
     n, d = posterior.mean.shape
     K = menu.squared.size
     square, unused, nothing = np.empty((n, K)), np.empty(K), np.zeros(d)
@@ -129,7 +140,7 @@ def _squares(posterior: Posterior, menu: Menu) -> FloatArray:
 
 @kernel
 def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatArray, IntArray]:
-    """What the best measurement along every arm tells for its cost, and of which vector; (K,), (K,)."""
+    """For every arm the largest information per cost, and the vector that has it; (K,), (K,)."""
     n, K = information.shape
     best, vector = np.empty(K), np.zeros(K, np.int64)
     for k in range(K):
@@ -142,7 +153,7 @@ def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatA
 
 
 class Mixture(NamedTuple):
-    """Two arms, and how often the first is played."""
+    """Two arms, and the probability with which the first is played."""
 
     first: int
     second: int
@@ -153,9 +164,9 @@ class Mixture(NamedTuple):
 def best_mixture(regret: FloatArray, information: FloatArray) -> Mixture:
     """The mixture of two arms with the least (regret)^2 / information.
 
-    For a partner j and share q of arm i the ratio is (r_j + q dr)^2 / (I_j + q dI), dr = r_i - r_j and
-    dI = I_i - I_j, least at q = (r_j dI - 2 I_j dr) / (dr dI) or at an end. Mixtures with the arm of
-    least regret, and with the single arm of least ratio, are looked at.
+    If arm i is played with probability q and arm j otherwise, the ratio is (r_j + q dr)^2 / (I_j + q dI)
+    with dr = r_i - r_j and dI = I_i - I_j. It is least at q = (r_j dI - 2 I_j dr) / (dr dI) or at q = 0
+    or 1. As arm j, only the arm of least regret and the single arm of least ratio are tried.
     """
     alone, gain = np.empty(regret.size), np.empty(regret.size)
     for k in range(regret.size):
@@ -177,13 +188,13 @@ def best_mixture(regret: FloatArray, information: FloatArray) -> Mixture:
 
 @kernel
 def picked(mixture: Mixture, coin: float) -> int:
-    """The arm that a coin picks."""
+    """The arm that is played; `coin` is uniform on [0, 1)."""
     return mixture.first if coin < mixture.share else mixture.second
 
 
 @kernel
 def dearer(regret: FloatArray, mixture: Mixture) -> int:
-    """The arm of a mixture that costs more, for what it tells."""
+    """The arm of a mixture with the larger expected regret."""
     if regret[mixture.first] > regret[mixture.second]:
         return mixture.first
     return mixture.second
@@ -191,10 +202,11 @@ def dearer(regret: FloatArray, mixture: Mixture) -> int:
 
 @kernel
 def pays_back(least: float, price: float, information: float, rounds: float) -> bool:
-    """Whether a question earns its price within so many rounds.
+    """Whether a measurement saves more regret than its price within so many rounds.
 
-    A measurement that leaves exp(-information) of a contest's variance leaves the square root of that
-    of its standard deviation, and of the expected regret, `least`, which is proportional to it.
+    The measurement multiplies the variance of a contest by exp(-information), and so its standard
+    deviation by the square root of that factor. The expected regret per round, `least`, is proportional
+    to the standard deviation.
     """
     return bool(rounds * least * (1.0 - np.exp(-0.5 * information)) > price)
 

@@ -1,11 +1,11 @@
 """Kernels: arithmetic that is written once and runs with or without a compiler.
 
 `@kernel` leaves a function exactly as it is, so that Python runs it, a debugger steps through it and a
-type checker reads it. It also notes how numba should compile the function, for those who play millions
-of rounds and ask for that (core/compiled.py). Nothing here imports numba.
+type checker reads it. It also records how numba should compile the function, for those who play millions
+of rounds and ask for compiled code (core/compiled.py). Nothing here imports numba.
 
-Kernels use the arithmetic of IEEE 754, where 1/0 is infinite and 0/0 is NaN, and test for the outcome.
-Whoever runs them from Python does so inside `ieee_arithmetic()`, or numpy would warn of it.
+Kernels use the arithmetic of IEEE 754, where 1/0 is infinite and 0/0 is NaN, and test the result.
+Python code calls them inside `ieee_arithmetic()`; otherwise numpy would warn.
 """
 
 from collections.abc import Callable
@@ -18,18 +18,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def ieee_arithmetic() -> np.errstate:
-    """A block in which numpy divides by zero without a word."""
+    """Context manager in which numpy does not warn of divisions by zero."""
     return np.errstate(all="ignore")
 
 
 class Options(NamedTuple):
     """How numba should compile one kernel."""
 
-    inline: bool  # into its caller, however long it is
-    refcounts: bool  # False: it allocates nothing, so that numba need not count references
-    fma: bool  # a product and the sum it goes into may be rounded once (fused multiply-add)
-    nogil: bool  # it runs long: other threads of Python go on meanwhile
-    small: bool  # its loops are short, or run rarely: they are not unrolled, which compiles sooner
+    inline: bool  # inline it into its caller, however long it is
+    refcounts: bool  # False: it allocates nothing, so numba need not count references
+    fma: bool  # a multiplication and an addition may be rounded together (fused multiply-add)
+    nogil: bool  # it runs long: it releases the GIL, so that other Python threads can run
+    small: bool  # its loops are short or run rarely: they are not unrolled, which compiles faster
 
 
 KERNELS: dict[Callable[..., Any], Options] = {}
@@ -60,7 +60,7 @@ def kernel(
     nogil: bool = False,
     small: bool = False,
 ) -> Any:
-    """Note a function as a kernel, and return it as it is.
+    """Mark a function as a kernel, and return it unchanged.
 
     A kernel without reference counts may call one that allocates for itself, but it must not receive an
     array from such a kernel, nor a Generator from Python: their references would leak. With `fma` the
@@ -77,9 +77,9 @@ def kernel(
 def by_type(selector: Function) -> Function:
     """A function whose body is the kernel that was registered for the type of its first argument.
 
-    Python looks that kernel up at every call, numba once while it compiles: so one compiled loop serves
-    every policy, and its result is cached on disk (a loop that took the kernels as arguments would be
-    compiled anew in every process).
+    Python looks the kernel up at every call, numba once at compile time. So the simulation loop is
+    written once for all policies, and the compiled loop is cached on disk. (A loop that took the kernels
+    as arguments would be compiled again in every process.)
     """
     family: dict[type, Callable[..., Any]] = {}
 
@@ -92,9 +92,9 @@ def by_type(selector: Function) -> Function:
 
 
 def register(selector: Callable[..., Any], kind: type, function: Callable[..., Any]) -> None:
-    """Let a first argument of this NamedTuple type mean this kernel.
+    """Register the kernel that `selector` calls when its first argument has this NamedTuple type.
 
-    The type needs a name of its own: to numba two NamedTuples of one name and the same fields are the
-    same type.
+    The name of the type must be unique: numba treats two NamedTuples with the same name and the same
+    fields as one type.
     """
     FAMILIES[selector][kind] = function

@@ -1,7 +1,7 @@
-"""Levels: what an outcome reads where nothing is done, learned beside the effects and seen by no aim.
+"""Levels: the intercept of every outcome, learned together with the effects and not part of the reward.
 
-Where levels are learned, a vector has d + 1 coordinates and the last is its level. An action is measured
-with a last coordinate too (Problem.lifted), but what it is worth depends on the first d alone.
+Where levels are learned, a vector has d + 1 coordinates, and the last one is its level. An action then
+also gets a last coordinate when it is measured (Problem.lifted). Its value depends only on the first d.
 """
 
 import numpy as np
@@ -13,19 +13,19 @@ from sidestep.core.kernels import kernel
 
 @kernel
 def measured(action: FloatArray, width: int, action_bound: float) -> FloatArray:
-    """The action with as many coordinates as are learned: where it is missing, that of the level."""
+    """The action (d,) with the coordinate of the level added where levels are learned; (width,)."""
     d = action.size
     if d == width:
         return action
     out = np.empty(width)
     copy_into(action, out)
-    out[d] = 2.0 * action_bound * np.sqrt(d)  # as Problem.lifted has it
+    out[d] = 2.0 * action_bound * np.sqrt(d)  # the same as in Problem.lifted
     return out
 
 
 @kernel
 def padded(slopes: FloatArray, width: int) -> FloatArray:
-    """Slopes in the effects, (n, d), as slopes in all that is learned: none in a level; (n, width)."""
+    """Gradients in the effects, (n, d), extended by a zero for the level; (n, width)."""
     if slopes.shape[1] == width:
         return slopes
     out = np.zeros((slopes.shape[0], width))
@@ -36,7 +36,7 @@ def padded(slopes: FloatArray, width: int) -> FloatArray:
 
 @kernel
 def padded_vector(direction: FloatArray, width: int) -> FloatArray:
-    """The same of one direction; (width,)."""
+    """One direction (d,) extended by a zero for the level; (width,)."""
     if direction.size == width:
         return direction
     out = np.zeros(width)

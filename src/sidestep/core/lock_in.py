@@ -1,16 +1,17 @@
-"""The lock-in monitor: the same arm again and again while it cannot show what is still in question.
+"""The lock-in monitor: detects an arm that is played forever although another could be better.
 
-Over fixed arms an optimist or a greedy player can settle on an arm for good although another could be
-better (Example 5.1): what separates the two lies along directions that the settled arm does not show.
-The monitor looks after `patience` rounds of one arm in a row, then after twice as many, and so on. With
-a that arm, r_v the radius of vector v and g(.) the gradient of the reward at the estimates, another arm
-b contends while
+Over fixed arms an optimistic or greedy policy can settle on an arm for good although another could be
+better (Example 5.1): the difference between the two lies along directions that measurements of the
+settled arm do not determine. The monitor tests after `patience` rounds of one arm in a row, then after
+2, 4, 8, ... times as many. Let a be that arm, r_v the radius of vector v and g(.) the gradient of the
+reward at the estimates. Another arm b is a contender while
 
-    sum_v r_v |g_v(b) - g_v(a)|_{V_v^-1}  >  <a - b, theta_perp estimated>,
+    sum_v r_v |g_v(b) - g_v(a)|_{V_v^-1}  >  <a - b, theta_perp estimated>.
 
-and a is locked in if its worst contender stays so: another `patience` measurements along a would take
-off less than all of the variance of the comparison. A noise scale that the player is not told is learned
-from the residuals. It looks rarely: so this is plain numpy, which no compiled code calls.
+The worst contender is the b with the largest difference of the two sides. The arm a is locked in if
+another `patience` measurements along a could not remove the whole variance of its comparison with the
+worst contender. A noise scale that is not known is learned from the residuals. The monitor runs rarely,
+so it is plain numpy and no compiled code calls it.
 """
 
 from typing import NamedTuple
@@ -28,10 +29,10 @@ from sidestep.core.sensitivity import gradient_matrices
 
 
 class LockInMonitor(NamedTuple):
-    """How the monitor is set."""
+    """Settings of the monitor."""
 
-    patience: int  # rounds of one arm before the first look; the next ones come after twice as many
-    explores: bool  # play what would settle it, instead of only saying so
+    patience: int  # rounds of one arm before the first test; then 2, 4, 8, ... times as many
+    explores: bool  # play the most informative query instead of only reporting the lock-in
 
 
 @kernel(refcounts=False)
@@ -55,13 +56,13 @@ def _squares(metrics: FloatArray, columns: FloatArray) -> FloatArray:
 
 
 def _lowest_argmax(values: FloatArray) -> int:
-    """As geometry.lowest_argmax, in numpy."""
+    """geometry.lowest_argmax in numpy."""
     top = values.max()
     return int(np.argmax(values >= top - TIE * abs(top)))
 
 
 def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
-    """The same with every noise scale that is not told, NaN, learned from the residuals so far."""
+    """Replace unknown noise scales (NaN) by estimates from the residuals so far."""
     if not np.isnan(confidence.noise).any():
         return confidence
     M, A, d = confidence.norm_bound, confidence.action_bound, evidence.centre.shape[1]
@@ -77,7 +78,10 @@ def locked_in(
     rank: int,
     arm: int,
 ) -> tuple[bool, int, int]:
-    """Whether the arm is locked in, and the arm and the vector to play instead where it explores."""
+    """Whether the arm is locked in, then the arm and the vector to play instead.
+
+    Unless the monitor explores, these are the arm itself and 0.
+    """
     known = _with_noise(confidence, evidence)
     posterior = Posterior(evidence.centre, evidence.inverse, known.noise)
     radii = np.array([radius(known, evidence, v) for v in range(evidence.counts.size)])
@@ -85,8 +89,8 @@ def locked_in(
     action = menu.columns[:, arm : arm + 1]
     apart = menu.columns - action
     advantage = rest @ apart
-    # the gradient is linear in the action, so that what a set allows is a quadratic form; one vector at
-    # a time, since memory for all of them is asked of the system anew at every look
+    # the gradient is linear in the action, so |g_v(b) - g_v(a)|^2 is a quadratic form in b - a; one
+    # vector at a time, to keep the buffers small
     for v, metric in enumerate(slopes.transpose(0, 2, 1) @ evidence.inverse @ slopes):
         square = np.einsum("jk,jk->k", apart, metric @ apart)
         advantage += radii[v] * np.sqrt(np.maximum(square, 0.0, out=square), out=square)

@@ -1,4 +1,4 @@
-"""Names and what they stand for: policies, worlds, presets, knobs."""
+"""Look-up of policies, worlds, presets and knobs by name."""
 
 import difflib
 import inspect
@@ -12,7 +12,7 @@ Entry = TypeVar("Entry")
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    """The entry of that name, or one sentence with the nearest name there is."""
+    """The entry of that name; raises one sentence with the most similar name otherwise."""
     if name in table:
         return table[name]
     near = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
@@ -22,7 +22,7 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 
 
 def check_knobs(name: str, maker: Callable[..., Any], given: Iterable[str], *unsaid: str) -> None:
-    """Raise unless the maker takes knobs of these names; `unsaid` are parameters that are no knobs."""
+    """Raise unless `maker` has knobs of these names; `unsaid` are parameters that are not knobs."""
     try:
         taken = inspect.signature(maker).parameters.values()
     except (TypeError, ValueError) as error:
@@ -36,7 +36,7 @@ def check_knobs(name: str, maker: Callable[..., Any], given: Iterable[str], *uns
 
 
 def imported(kind: str, name: str) -> Callable[..., Any]:
-    """Somebody's own policy or world, by "package.module:Name"."""
+    """A policy or world from another package, given as "package.module:Name"."""
     module, _, attribute = name.partition(":")
     try:
         maker: Callable[..., Any] = getattr(import_module(module), attribute)

@@ -1,16 +1,16 @@
 """Optimistic values of finitely many arms (Alg. 2; appendix "Computing the optimistic parameters").
 
-For a fixed arm a the appendix moves every estimate inside its set, the target towards a and the
-protected vectors towards orthogonality with a, and takes the reward there:
+For a fixed arm a the appendix moves every estimate inside its confidence set, the target towards a and
+the protected vectors towards orthogonality with a, and evaluates the reward there:
 
     value(a) = <a, Proj_perp theta_0> = <a, theta_0> - p' G^-1 q,
     p_i = <a, theta_i>,  q_i = <theta_i, theta_0>,  G_ij = <theta_i, theta_j>  over the core set.
 
-Three ways to move are kept. "printed" is the appendix to the letter: its sign doubles <a, theta_i>
+There are three ways to move. "printed" is the appendix to the letter: its sign doubles <a, theta_i>
 where the proof needs it to vanish (A2). "corrected" repairs sign and length. "ellipsoid" moves
-along V^-1 a instead of a, which reaches farthest inside the set (A3); only for it the lemma's
-"tight at the optimum" holds. All three are lower bounds on the optimistic value. "first-order" is
-ours: exact as the sets shrink (sensitivity.py).
+along V^-1 a instead of a, which reaches farthest inside the set (A3); the lemma's "tight at the
+optimum" holds only for it. All three are lower bounds on the optimistic value. "first-order" is
+ours and becomes exact as the sets shrink (sensitivity.py).
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -30,9 +30,9 @@ from sidestep.core.surrogates import BLOCK, along_action, off_one, off_two, proj
 class AlongArm(NamedTuple):
     """Every estimate is moved along the arm, as the appendix says."""
 
-    metric: int  # which quadratic form of the arms it reads
-    printed: bool  # with the printed sign and length
-    any_rank: bool | None = True  # None: the core set has one vector or two, as most do
+    metric: int  # which quadratic form of the arms it reads: PRECISION or COVARIANCE
+    printed: bool  # whether sign and length are the printed ones
+    any_rank: bool | None = True  # None: the core set is known to have one or two vectors
 
 
 class AlongInverse(NamedTuple):
@@ -42,7 +42,7 @@ class AlongInverse(NamedTuple):
 
 
 class FirstOrder(NamedTuple):
-    """What every set allows along the gradient of the reward, added up."""
+    """Sum over the sets of the largest change of the reward along its gradient."""
 
     metric: int
 
@@ -58,7 +58,7 @@ SURROGATES: dict[str, Surrogate] = {
 
 
 def surrogate_for(name: str, rank: int | None) -> Surrogate:
-    """A surrogate by name, for core sets of this size; None: the size is not known beforehand."""
+    """A surrogate by name, for core sets of size `rank`; None: the size is not known beforehand."""
     surrogate = SURROGATES[name]
     if isinstance(surrogate, AlongArm) and not surrogate.printed and rank in (1, 2):
         return surrogate._replace(any_rank=None)
@@ -71,7 +71,7 @@ def optimistic_values(
 ) -> None:
     """Value of every arm under a surrogate, into `workspace.values`.
 
-    The first n of `workspace.rows` are the vectors in play: 0 and the core set.
+    The first n of `workspace.rows` are the vectors that count: 0 and the core set.
     """
     raise NotImplementedError
 
@@ -111,7 +111,7 @@ register(optimistic_values, FirstOrder, _first_order)
 
 @kernel(refcounts=False)
 def fill_rows(known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: int) -> bool:
-    """Fill forms and radii of the rows in play; False where nothing is left of the target."""
+    """Fill forms and radii of the first n of `workspace.rows`; False where every value is zero."""
     confidence, evidence = known
     workspace = forms.workspace
     if not _something_is_left(menu.columns.shape[0], n, workspace.values[: menu.squared.size]):
@@ -124,7 +124,7 @@ def fill_rows(known: tuple[Confidence, Evidence], menu: Menu, forms: Forms, n: i
 
 @kernel(refcounts=False)
 def _something_is_left(d: int, n: int, values: FloatArray) -> bool:
-    """Whether s < d. Else nothing is left of the target, and every value is zero."""
+    """Whether s < d. Otherwise the projected target is zero, and so is every value."""
     if n <= d:
         return True
     for k in range(values.size):
@@ -136,7 +136,7 @@ def _something_is_left(d: int, n: int, values: FloatArray) -> bool:
 def write_first_order(
     confidence: Confidence, evidence: Evidence, menu: Menu, rows: IntArray, values: FloatArray
 ) -> None:
-    """First-order values into `values`; their array is let go here."""
+    """First-order values into `values`; a kernel of its own because it allocates and frees an array."""
     copy_into(first_order_values(confidence, evidence, menu, rows)[0], values)
 
 
@@ -149,13 +149,13 @@ def _along_arms(
     rows: IntArray,
     values: FloatArray,
 ) -> None:
-    """Values at the point of the sets that the appendix moves to: along the arm."""
+    """Values when every estimate is moved along the arm, as in the appendix."""
     products, radii = forms.workspace.products, forms.workspace.radii
     if rows.size == 2 and not printed:
         off_one(products, radii, squared, forms.linear, forms.unit_width, rows, values)
     elif rows.size == 3 and not printed:
         off_two(products, radii, squared, forms.linear, forms.unit_width, rows, values)
-    elif any_rank is not None:  # else numba leaves the rest out of the code
+    elif any_rank is not None:  # for None numba does not compile this branch
         along_action(
             printed, products, radii, squared, forms.linear, forms.unit_width, rows, values
         )
@@ -209,7 +209,10 @@ def _move(
     theta: FloatArray,
     parts: FloatArray,
 ) -> None:
-    """Centre + shift V^-1 a for a block of arms, into theta (d, BLOCK); the parts' squared lengths."""
+    """Centre + shift V^-1 a for a block of arms, into theta (d, BLOCK).
+
+    parts (BLOCK,) gets the sum of the squared lengths of the two summands.
+    """
     centre, inverse = evidence.centre[row], evidence.inverse[row]
     stop = start + shift.size
     parts[: shift.size] = dot(centre, centre)

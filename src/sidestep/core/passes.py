@@ -1,6 +1,6 @@
-"""Inner products of all arms, and what follows from them, in passes over eight columns.
+"""Inner products of all arms, and updates that follow from them, in passes over eight coordinates.
 
-Arms are innermost, so that the machine works on several at a time.
+Arms are the innermost axis, so that the processor works on several arms at a time.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.kernels import kernel
 from sidestep.core.unrolled import unrolled
 
-EIGHT = 8  # columns in one pass
+EIGHT = 8  # coordinates in one pass
 
 
 @kernel(refcounts=False)
@@ -24,7 +24,7 @@ def scores(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
 
 
 def _adding(n: int) -> Any:
-    """The kernel that adds n coordinates to every inner product; past the last one they are zero.
+    """A kernel that adds n coordinates to every inner product; coordinates past the last are zero.
 
     Its text for n = 2:
 
@@ -60,7 +60,7 @@ _add_columns = _adding(EIGHT)
 def grow(
     along: FloatArray, squared: FloatArray, square: FloatArray, unit_width: FloatArray
 ) -> None:
-    """|a|_V^2 and unit width of every arm once `action` was measured; `along` is <a, action>.
+    """Update |a|_V^2 and unit width of every arm after `action` was measured; `along` is <a, action>.
 
     V has grown by action action', so |a|_V^2 by <a, action>^2.
     """
@@ -78,10 +78,10 @@ def shrink(
     square: FloatArray,
     unit_width: FloatArray,
 ) -> None:
-    """<a, centre>, |a|_W^2 and unit width of every arm once `action` was measured; `along` is <a, g>.
+    """Update <a, centre>, |a|_W^2 and unit width after `action` was measured; `along` is <a, g>; (K,).
 
-    Sherman-Morrison: with W the new inverse, g = W action and left_over = 1 - <action, g>, the old one
-    was W + g g' / left_over. The centre has moved by the surprise times g.
+    Sherman-Morrison: with W the new inverse, g = W action and left_over = 1 - <action, g>, the old
+    inverse was W + g g' / left_over. The centre has moved by the surprise times g.
     """
     share = 1.0 / left_over
     for k in range(square.size):

@@ -1,7 +1,7 @@
-"""Where an action is chosen, among arms or in a solid, behind one name for each question.
+"""Choosing an action among arms or in a solid, with one function for both.
 
-A policy that asks `best_along` and `most_telling_in` is written once for both: the type of the place
-decides which kernel answers, in Python at every call, in compiled code once.
+A policy that calls `best_along` and `most_telling_in` is written once for both. The type of the place
+selects the kernel: in Python at every call, in compiled code once, at compile time.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -22,7 +22,7 @@ Place: TypeAlias = Menu | Body  # where an action is chosen
 
 
 class Found(NamedTuple):
-    """An action, its row among the arms (ON_A_SOLID where there are none), and what it is worth."""
+    """An action, its row among the arms (ON_A_SOLID in a solid), and its value."""
 
     action: FloatArray  # (d,)
     arm: int
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 class Telling(NamedTuple):
-    """The action and the vector whose measurement would tell most, and how much."""
+    """The most informative measurement: action, vector, and the variance it removes per unit of cost."""
 
     action: FloatArray  # (d,)
     arm: int
@@ -40,7 +40,7 @@ class Telling(NamedTuple):
 
 @by_type
 def best_along(place: Place, direction: FloatArray, otherwise: FloatArray) -> Found:
-    """The action farthest along a direction; on a solid, where that is zero, along `otherwise`."""
+    """The action farthest along a direction; in a solid, if `direction` is zero, along `otherwise`."""
     raise NotImplementedError
 
 
@@ -48,9 +48,9 @@ def best_along(place: Place, direction: FloatArray, otherwise: FloatArray) -> Fo
 def most_telling_in(
     place: Place, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
 ) -> Telling:
-    """What takes most off the variance of a quantity with these slopes, per cost of a measurement.
+    """The measurement that most reduces the variance of a quantity with these gradients, per cost.
 
-    On a solid, of two actions that tell the same, the one farther along `towards`.
+    slopes (L+1, width). In a solid, of two equally informative actions, the one farther along `towards`.
     """
     raise NotImplementedError
 
@@ -81,7 +81,7 @@ def _telling_arm(
 def _telling_in_solid(
     body: Body, posterior: Posterior, costs: FloatArray, slopes: FloatArray, towards: FloatArray
 ) -> Telling:
-    """Where levels are learned, an action of the solid is looked for as if they were known."""
+    """Where levels are learned, the action is chosen as if the levels were known."""
     effects = effects_alone(posterior, posterior.mean.shape[1] > slopes.shape[1])
     action, v, gain = most_telling_action(effects, costs, slopes, body, towards)
     return Telling(action, ON_A_SOLID, v, gain)
@@ -95,9 +95,9 @@ def best_in(place: Place, limits: Limits, vectors: FloatArray) -> Found:
 
 @by_type
 def best_expected_in(place: Place, limits: Limits, posterior: Posterior) -> Found:
-    """The action with the largest expected value within tolerances; on a solid: at the means.
+    """The action with the largest expected value within tolerances; in a solid, the best at the means.
 
-    There its own expected value is told, which is at most what the means say.
+    In a solid too the returned value is the expected one, which is at most the value at the means.
     """
     raise NotImplementedError
 

@@ -1,13 +1,13 @@
-"""How many directions a Thompson player takes for real, where the rank of the subspace is not told.
+"""The rank that a Thompson policy assumes where the rank of the protected subspace is not known.
 
-Play takes for real the smallest number of directions that the measurements do not contradict
-(core/rank.py), looked at again whenever a tenth more has been measured. Every SCEPTIC-th round belongs to
-a sceptic, who takes every direction for real that could still reach the resolution: what he would play is
-the rival, and what he doubts is measured. So no direction that matters is left open for good, and there
-is no separate phase.
+The policy assumes the smallest rank that the measurements do not contradict (core/rank.py). The rank is
+reviewed whenever the number of measurements has grown by a tenth. In every SCEPTIC-th round the rival
+action and the measurement are chosen with the largest rank that is still possible: every direction counts
+whose singular value could still reach the resolution. So no direction that matters stays undecided for
+good, and no separate phase is needed.
 
-Of a state's `core_set` row 0 is the target; rows 1.. say of the first, second, ... strongest direction
-whether it is REAL, OPEN, or neither (0).
+Row 0 of a state's `core_set` is the target. Rows 1, 2, ... are the directions from the strongest to the
+weakest, each REAL (part of the assumed rank), OPEN (undecided) or 0 (neither).
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ REAL, OPEN = 1, 2
 
 @kernel
 def ranks(known_rank: int, core_set: IntArray, counts: IntArray) -> tuple[int, int]:
-    """How many directions are taken for real in this round: by the player, and by his rival."""
+    """The rank that is assumed in this round for the action, and that for rival and measurement."""
     if known_rank >= 0:
         return known_rank, known_rank
     real, reaching = 0, 0
@@ -38,7 +38,7 @@ def ranks(known_rank: int, core_set: IntArray, counts: IntArray) -> tuple[int, i
 
 
 def first_directions(problem: Problem) -> IntArray:
-    """What is taken for real before the first round: one direction, of an unknown rank; (L+1,)."""
+    """`core_set` before the first round; where the rank is unknown, one direction is REAL; (L+1,)."""
     core_set = np.ones(problem.n_vectors, dtype=np.int64)
     if problem.subspace_dim is None and problem.tolerance is None:
         core_set[1:] = OPEN
@@ -50,7 +50,7 @@ def first_directions(problem: Problem) -> IntArray:
 def review_directions(
     problem: Problem, posterior: Posterior, prior: float, delta: float, core_set: IntArray
 ) -> None:
-    """Which directions are taken for real, and which are open, into `core_set`."""
+    """Write which directions are REAL and which are OPEN into `core_set` (L+1,)."""
     real = rank.consistent_rank(posterior, delta)
     real = max(real, min(1, problem.n_protected))
     seen = spectrum_of(problem, posterior, prior, delta)
@@ -61,12 +61,12 @@ def review_directions(
 
 
 def spectrum_of(problem: Problem, posterior: Posterior, prior: float, delta: float) -> Spectrum:
-    """What the evidence says of the rank; `prior` is the variance of a coordinate."""
+    """Singular values of the protected estimates; `prior` is the prior variance of a coordinate."""
     return rank.spectrum(posterior, problem.norm_bound, prior, delta, resolution_of(problem))
 
 
 def resolution_of(problem: Problem) -> float:
-    """The smallest singular value that matters: told, or that of the spanning set with lambda_min."""
+    """The smallest singular value that matters: the problem's resolution, or sqrt(lambda_min)."""
     if problem.resolution is not None:
         return problem.resolution
     if problem.eigenvalue is not None:

@@ -1,13 +1,13 @@
-"""What is believed of every vector.
+"""The Gaussian posterior of every vector.
 
     theta_v ~ N(centre_v, R_v^2 V_v^-1),   V_v = rho_v I + sum of a a',   rho_v = R_v^2 d / M^2
 
-is the posterior of the prior N(0, M^2/d) and Gaussian noise.
+is the posterior for the prior N(0, M^2/d) of every coordinate and Gaussian noise.
 
-Where R_v is not told it is learned: the least sum of squares of a vector over its degrees of freedom,
-drawn towards that of all vectors together while its own are few. No measurement can say anything of
-the noise before some vector was measured more often than it has directions; until then it is taken for
-as large as the largest signal.
+Where R_v is not known it is estimated: R_v^2 is the least sum of squares of a vector divided by its
+degrees of freedom, shrunk towards the pooled estimate of all vectors while the vector has few degrees of
+freedom. The noise cannot be estimated before some vector has more measurements than coordinates. Until
+then R_v is taken as large as the largest signal, M A.
 """
 
 from typing import NamedTuple
@@ -29,35 +29,36 @@ from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
 from sidestep.errors import InputError
 
-BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
+BORROWED = 2.0  # degrees of freedom of the pooled estimate in the noise estimate of a vector
 LEAST = (
-    1e-6  # no noise is taken for less than this share of the largest signal: a prior must be left
+    1e-6  # smallest noise scale, in units of M A: without noise rho would be 0, and no prior left
 )
 
 
 class Prior(NamedTuple):
-    """What is believed before the first measurement."""
+    """The prior of all vectors, before the first measurement."""
 
-    rho: FloatArray  # (L+1,); those of the evidence
+    rho: FloatArray  # regulariser of every vector, as in the evidence; (L+1,)
     noise: FloatArray  # R_v, (L+1,); NaN where it is learned
     variance: float  # M^2 / d, of every coordinate
-    largest: float  # M A: noise before anything is known of it
-    dim: int  # d; a level, where it is learned, comes after
-    doubt: float = 0.0  # level at which M is doubted (core/width.py); 0: never
+    largest: float  # M A: the noise scale that is assumed before it can be estimated
+    dim: int  # d; where levels are learned, coordinate d (from 0) is the level
+    doubt: float = 0.0  # level of the test whether M is too large (core/width.py); 0: no test
 
 
 def prior_of(problem: Problem, rho: float | None, doubt: float = 0.0) -> Prior:
-    """What a Thompson player believes before the first round; rho None: the honest one.
+    """The prior of a Thompson policy; rho None: the rho that follows from R and M.
 
-    doubt: the level at which M is doubted; with a rho of one's own it never is.
+    doubt: the level of the test whether M is too large; with a given rho there is no such test.
 
-    A draw with covariance R_v^2 V_v^-1 is an honest posterior only for rho_v = R_v^2 d / M^2. With a
-    larger one the pull towards zero dwarfs the spread that is drawn, and over fixed arms the policy
-    locks in. Where R is learned rho is next to nothing: the belief is computed from the sums.
+    A draw with covariance R_v^2 V_v^-1 is a draw from the posterior only for rho_v = R_v^2 d / M^2. With
+    a larger rho the shrinkage towards zero is much larger than the spread of the draws, and over fixed
+    arms the policy locks in. Where R is learned, rho is almost zero: the posterior is computed from the
+    sums.
     """
     largest = problem.norm_bound * problem.action_bound
     prior = problem.norm_bound**2 / problem.dim
-    noise = np.maximum(problem.known_noise, 1e-6 * largest)  # no noise would leave no prior
+    noise = np.maximum(problem.known_noise, 1e-6 * largest)  # without noise rho would be 0
     honest = np.where(np.isnan(noise), 1e-8 * problem.action_bound**2, noise**2 / prior)
     if rho is not None:
         check_positive("rho", rho)
@@ -68,9 +69,9 @@ def prior_of(problem: Problem, rho: float | None, doubt: float = 0.0) -> Prior:
 
 
 def relative_costs(problem: Problem) -> FloatArray:
-    """What a measurement of every vector costs against the (geometric) mean; (L+1,).
+    """Cost of one measurement of each vector, divided by the geometric mean of all costs; (L+1,).
 
-    So the unit of costs changes nothing.
+    So the unit of the costs does not matter.
     """
     costs = np.log(per_vector(problem.costs, problem.n_vectors))
     return np.asarray(np.exp(costs - costs.mean()))
@@ -86,7 +87,7 @@ class Posterior(NamedTuple):
 
 @kernel(small=True)
 def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """The belief that the evidence leaves, M as told; where every R is told it is the evidence's own."""
+    """Posterior given the evidence, with M as given; a view of the evidence where every R is known."""
     learned = False
     for v in range(prior.noise.size):
         learned = learned or np.isnan(prior.noise[v])
@@ -100,14 +101,14 @@ def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
 def posteriors_of(
     prior: Prior, evidence: Evidence, has_levels: bool
 ) -> tuple[Posterior, Posterior]:
-    """The belief that the evidence leaves, and what it says of the effects alone."""
+    """Posterior given the evidence, and the marginal posterior of the effects without the levels."""
     posterior = posterior_of(prior, evidence)
     return posterior, effects_alone(posterior, has_levels)
 
 
 @kernel(small=True)
 def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatArray) -> Posterior:
-    """The belief from the sums alone, for one noise and the prior N(0, variances), (L+1, d)."""
+    """Posterior from the sums, for noise scales (L+1,) and the prior N(0, variances), (L+1, d)."""
     n, d = evidence.centre.shape
     posterior = Posterior(np.empty((n, d)), np.empty((n, d, d)), noise)
     precision, moment = np.empty((d, d)), np.empty(d)
@@ -125,7 +126,7 @@ def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatA
 
 @kernel(small=True)
 def degrees_of_freedom(prior: Prior, evidence: Evidence) -> FloatArray:
-    """How many results of every vector are left to tell of its noise; (L+1,)."""
+    """Residual degrees of freedom of every vector; (L+1,)."""
     n, d = evidence.centre.shape
     freedom = np.empty(n)
     for v in range(n):
@@ -138,7 +139,7 @@ def degrees_of_freedom(prior: Prior, evidence: Evidence) -> FloatArray:
 
 @kernel(small=True)
 def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
-    """R of every vector: told, or learned from residuals; (L+1,)."""
+    """R of every vector: known, or estimated from the residuals; (L+1,)."""
     n = prior.noise.size
     freedom, levels = degrees_of_freedom(prior, evidence), np.empty(n)
     misfit, free = 0.0, 0.0
@@ -160,7 +161,7 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
 
 @kernel(small=True)
 def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
-    """All vectors drawn so many times; normals (times (L+1) d,); (times, L+1, d)."""
+    """Draw all vectors from the posterior `times` times; normals (times (L+1) d,); (times, L+1, d)."""
     n, d = posterior.mean.shape
     drawn = np.empty((times, n, d))
     for v in range(n):
@@ -177,7 +178,7 @@ def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
 
 @kernel(small=True)
 def effects_alone(posterior: Posterior, has_levels: bool) -> Posterior:
-    """The posterior of the effects. Levels that are learned, the last coordinate, are summed over."""
+    """Marginal posterior of the effects: the levels, the last coordinate, are integrated out."""
     if not has_levels:
         return posterior
     mean, inverse = posterior.mean[:, :-1].copy(), posterior.inverse[:, :-1, :-1].copy()
@@ -194,14 +195,14 @@ def effect_of(posterior: Posterior, v: int, action: FloatArray) -> tuple[float, 
 @kernel
 def spreads_of(posterior: Posterior, v: int, columns: FloatArray) -> FloatArray:
     """Standard deviation of <a, theta_v> for every arm; columns (d, K); (K,)."""
-    rows = columns[: posterior.inverse.shape[1]]  # the row of the level has no effect
+    rows = columns[: posterior.inverse.shape[1]]  # without the coordinate of the level
     squares = np.sum(rows * np.dot(posterior.inverse[v], rows), axis=0)
     return posterior.noise[v] * np.sqrt(np.maximum(squares, 0.0))
 
 
 @kernel(small=True)
 def row_weights(posterior: Posterior) -> FloatArray:
-    """One over the spread of every vector, the largest of the protected at 1; (L+1,)."""
+    """Weights of the vectors: 1 / posterior spread, scaled to a largest of 1; the target: 1; (L+1,)."""
     n, d = posterior.mean.shape
     weights = np.ones(n)
     largest = 0.0

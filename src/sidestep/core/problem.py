@@ -1,4 +1,4 @@
-"""What the player is told (section Model): sizes, noise, bounds. Never the vectors themselves."""
+"""What a policy knows about the problem (section Model): sizes, noise, bounds; never the vectors."""
 
 import math
 from collections.abc import Sequence
@@ -66,8 +66,10 @@ class Problem:
     costs: float | Sequence[float] = 1.0  # of one query, relative: one for all or one per index
     tolerance: Tolerance = None  # of every protected effect, one for all, one each, or (low, high)
     penalty: float | Sequence[float] | None = None  # of a unit beyond it; None: see `limits`
-    intercept: bool = False  # every outcome has an unknown level, which no aim sees
-    feedback_bound: float = field(init=False, repr=False, compare=False)  # what tell accepts
+    intercept: bool = False  # every outcome has an unknown level, not part of the reward
+    feedback_bound: float = field(
+        init=False, repr=False, compare=False
+    )  # largest |feedback| for tell
     _limits: Limits | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -93,7 +95,7 @@ class Problem:
         object.__setattr__(self, "feedback_bound", float(bound))
 
     def _settle_aim(self) -> None:
-        """Check tolerance, penalty and intercept; a tolerance is kept as (low, high) pairs."""
+        """Check tolerance, penalty and intercept; store the tolerance as (low, high) pairs."""
         if not isinstance(self.intercept, (bool, np.bool_)):
             raise InputError(f"intercept must be True or False, got {shown(self.intercept)}")
         object.__setattr__(self, "intercept", bool(self.intercept))
@@ -109,7 +111,7 @@ class Problem:
             object.__setattr__(self, "penalty", penalty)
 
     def _spread(self, name: str, value: Any, *, allow_zero: bool, allow_none: bool = False) -> None:
-        """Check a number or one number per vector; sequences are kept as tuples."""
+        """Check a number or one number per vector; store a sequence as a tuple."""
         several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
         several = several and getattr(value, "ndim", 1) == 1
         numbers: tuple[Any, ...] = tuple(value) if several else (value,)
@@ -138,14 +140,14 @@ class Problem:
 
     @property
     def width(self) -> int:
-        """Coordinates that are learned of every vector: d, and its level where that is unknown."""
+        """Number of learned coordinates of every vector: d, or d + 1 where levels are learned."""
         return self.dim + int(self.intercept)
 
     def lifted(self, actions: FloatArray) -> FloatArray:
-        """Actions (..., d) as they are measured: one more coordinate, the same for all, is the level's.
+        """Actions (..., d) as they are measured: with an intercept, 2 A sqrt(d) is appended to each.
 
-        A level is that coordinate of its vector times 2 A sqrt(d): the prior N(0, M^2/d) gives it a
-        standard deviation of 2 M A, twice what an action can move.
+        The level of an outcome is 2 A sqrt(d) times the last coordinate of its vector. So the prior
+        N(0, M^2/d) gives the level a standard deviation of 2 M A, twice the largest effect of an action.
         """
         if not self.intercept:
             return actions
@@ -173,10 +175,10 @@ class Problem:
 
     @property
     def limits(self) -> Limits | None:
-        """The tolerances and what a unit beyond each costs; None where the aim is the paper's.
+        """The tolerances and the penalty of a unit beyond each; None where the aim is the paper's.
 
-        Unless told, exceeding a tolerance by its own width (of its narrower side) costs M A, as much as
-        the target can move.
+        By default, exceeding a tolerance by the width of its narrower side costs M A, as much as the
+        target can move.
         """
         return self._limits
 
@@ -205,21 +207,21 @@ class Query:
 
 
 def per_vector(value: float | Sequence[float], count: int) -> FloatArray:
-    """A number for every vector, from one number or one each; (count,)."""
+    """One number per vector, from one number for all or one for each; (count,)."""
     return np.broadcast_to(np.asarray(value, dtype=float), (count,)).copy()
 
 
 def checked_query(problem: Problem, query: Query) -> Query:
-    """The query as float arrays, or one sentence that says what is wrong with it."""
+    """The query with a checked action and index; raises one sentence if something is wrong with it."""
     return Query(*checked_parts(problem, query))
 
 
 def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
-    """The same, as action and index."""
+    """The checked action (d,) and index of a query; raises one sentence if something is wrong."""
     if not isinstance(query, Query):
         hint = "hand over its .query" if hasattr(query, "query") else "write Query(action, index)"
         raise InputError(f"query must be a Query, got a {type(query).__name__}: {hint}")
-    action = as_numbers("action", query.action)  # a copy: kernels know one kind of array
+    action = as_numbers("action", query.action)  # a copy: compiled kernels accept one array layout
     if action.shape != (problem.dim,):
         raise InputError(f"action must have shape ({problem.dim},), got {action.shape}")
     length = math.hypot(*action.tolist())
@@ -234,10 +236,10 @@ def checked_parts(problem: Problem, query: Query) -> tuple[FloatArray, int]:
 
 
 def checked_feedback(problem: Problem, value: object) -> float:
-    """The feedback as a float, or one sentence that says why it is not one.
+    """The feedback as a float; raises one sentence if it is not an acceptable number.
 
-    The bound is no statement about the noise: one absurd number (a lost decimal point, a code for
-    "missing") would drown every sum it enters for good.
+    The bound does not say anything about the noise. It rejects absurd numbers (a lost decimal point, a
+    code for "missing"), which would dominate every sum forever.
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]

@@ -1,12 +1,12 @@
 """The best action of a solid within tolerances: a concave program, solved by scipy.
 
-With one slack u_i for every protected outcome that has a limit,
+With a slack u_i for every protected outcome, the problem is
 
     max <a, theta_0> - sum_i penalty_i u_i    over a in the solid, u_i >= 0,
                                               u_i >= <a, theta_i> - high_i,  u_i >= low_i - <a, theta_i>,
 
-a linear program on a box or a simplex, and one with a single quadratic constraint on a ball or an
-ellipsoid (SLSQP). Nothing here is compiled: `simulate` plays these step by step.
+On a box or a simplex it is a linear program; on a ball or an ellipsoid it has one quadratic constraint
+(SLSQP). Nothing here is compiled: for these problems `simulate` plays step by step.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def best_within(body: Body, limits: Limits, vectors: FloatArray) -> tuple[FloatA
     """The best action of the solid under vectors (L+1, d), and its value."""
     free = farthest(body, vectors[0] if vectors[0].any() else np.eye(vectors.shape[1])[0])
     value = float(value_within(limits, vectors, free))
-    if value == float(vectors[0] @ free):  # the best for the target, and nothing is exceeded
+    if value == float(vectors[0] @ free):  # best for the target, and no limit is exceeded
         return free, value
     rows, ends = _half_spaces(limits, vectors)
     linear = body.kind in (BOX, SIMPLEX)
@@ -34,7 +34,7 @@ def best_within(body: Body, limits: Limits, vectors: FloatArray) -> tuple[FloatA
 
 
 def _half_spaces(limits: Limits, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows and ends of: rows (a, u) <= ends, two for every outcome; infinite ends are left out."""
+    """The constraints rows (a, u) <= ends, two per outcome, without infinite ends; (m, d+L), (m,)."""
     side, own = vectors[1:], np.eye(len(vectors) - 1)
     rows = np.block([[side, -own], [-side, -own]])
     ends = np.concatenate([limits.high, -limits.low])
@@ -53,7 +53,7 @@ def _linear(
     bounds = [*zip(low, high, strict=True), *[(0.0, None)] * L]
     cost = np.concatenate([-target, limits.penalty])
     total = None if is_box else body.half[:1]
-    from scipy.optimize import linprog  # noqa: PLC0415  (half a second, and solids alone need it)
+    from scipy.optimize import linprog  # noqa: PLC0415  (slow to import, for solids only)
 
     found = linprog(cost, rows, ends, shares, total, bounds, method="highs")
     if found.x is None:
@@ -66,7 +66,7 @@ def _linear(
 def _round(
     body: Body, limits: Limits, target: FloatArray, rows: FloatArray, ends: FloatArray
 ) -> FloatArray:
-    """The same with a = centre + axes w, |w| <= 1, in the variables (w, u)."""
+    """Solve on a ball or an ellipsoid: a = centre + axes w with |w| <= 1, in the variables (w, u)."""
     from scipy.optimize import Bounds, minimize  # noqa: PLC0415
 
     d, L = len(target), len(limits.penalty)
@@ -82,7 +82,7 @@ def _round(
         return outward
 
     start = np.zeros(d + L)
-    start[d:] = np.max(moved[:, d:] * left[:, None], axis=0, initial=0.0)  # what the centre exceeds
+    start[d:] = np.max(moved[:, d:] * left[:, None], axis=0, initial=0.0)  # slacks of the centre
     found = minimize(
         lambda z: float(slope @ z),
         start,

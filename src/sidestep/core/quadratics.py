@@ -1,4 +1,4 @@
-"""Quadratic forms of all arms: written out up to d = 8, in tiles of three by three entries above.
+"""Quadratic forms of all arms: unrolled up to d = 8; for larger d in tiles of 3 x 3 matrix entries.
 
 Arms are innermost, as in passes.py.
 """
@@ -10,12 +10,12 @@ from sidestep.core.kernels import kernel
 from sidestep.core.passes import scores
 from sidestep.core.unrolled import unrolled
 
-TILE = 3  # rows and columns of the matrix in one pass: its entries just fit into the registers
-CHUNK = 1024  # arms worked on at a time in tiles, so that they stay in the second cache
+TILE = 3  # rows and columns of the matrix in one pass: the entries just fit into the registers
+CHUNK = 1024  # arms per chunk, so that they stay in the L2 cache
 
 
 def _forms(n: int) -> Any:
-    """The kernel for both forms of at most n columns; past the last one all weights are zero.
+    """A kernel for both forms of arms with at most n coordinates; weights past the last are zero.
 
     Its text for n = 2:
 
@@ -86,7 +86,7 @@ def both_forms(
 
 @kernel(refcounts=False)
 def _in_tiles(columns: FloatArray, matrix: FloatArray, ridge: float, square: FloatArray) -> None:
-    """|a|^2 in the metric of matrix + ridge I, tile by tile of its lower triangle."""
+    """|a|^2 in the metric of matrix + ridge I, in tiles of its lower triangle; square (K,)."""
     for start in range(0, square.size, CHUNK):
         stop = min(start + CHUNK, square.size)
         for k in range(start, stop):
@@ -98,7 +98,7 @@ def _in_tiles(columns: FloatArray, matrix: FloatArray, ridge: float, square: Flo
 
 @kernel(refcounts=False)
 def weight(matrix: FloatArray, ridge: float, j: int, m: int, twice: bool) -> float:
-    """Entry of matrix + ridge I, doubled where its mirror image is left out; zero past the last row."""
+    """Entry (j, m) of matrix + ridge I, doubled where (m, j) is skipped; zero past the last row."""
     if max(j, m) >= matrix.shape[0]:
         return 0.0
     if twice:
@@ -107,7 +107,7 @@ def weight(matrix: FloatArray, ridge: float, j: int, m: int, twice: bool) -> flo
 
 
 def _adding_tile(n: int) -> Any:
-    """The kernel that adds what rows j.. and m.. contribute together, n of each, to arms of a chunk.
+    """A kernel that adds the contribution of the n x n tile at (j, m) to the arms of a chunk.
 
     Its text for n = 1:
 

@@ -1,21 +1,22 @@
-"""How many side-effect directions there are, as far as the evidence goes (Remark "Knowledge of s").
+"""Estimating the rank of the protected vectors (Remark "Knowledge of s").
 
-The rank cannot be certified from data alone: a direction may be there and too weak to be seen. So the
-player is told a resolution, the smallest singular value that matters, and three things are kept apart:
+The rank cannot be certified from data alone: a direction may exist and be too weak to detect. So the
+problem has a resolution, the smallest singular value that matters, and every singular value of the
+estimates is one of three:
 
-separated    a singular value of the estimates above the error bound: the direction is there
-dismissed    below the resolution even with the error added: it does not matter
-open         neither; `undecided` in what follows
+separated    above the error bound: the direction exists
+dismissed    below the resolution even with the error bound added: the direction does not matter
+undecided    neither; also called open
 
-The error bound holds for any way of choosing what to measure: with |theta_i - centre_i|_{V_i} <= r_i,
-|Theta - centre| <= sqrt(sum_i r_i^2 lambda_max(V_i^-1)), and singular values move by no more (Weyl).
+The error bound holds for any choice of measurements: if |theta_i - centre_i|_{V_i} <= r_i for all i, then
+|Theta - centre| <= sqrt(sum_i r_i^2 lambda_max(V_i^-1)), and singular values differ by no more (Weyl).
 
-Play cannot wait for that. It takes for real the smallest number of directions that the measurements do
-not contradict: with V_i / R_i^2 the precision of every estimate, the least distance from the estimates
-to vectors of rank k is no larger than chi-squared noise would make it.
+A policy cannot wait for a certificate. It assumes the smallest rank k that the measurements do not
+contradict: with V_i / R_i^2 the precision of every estimate, the least squared distance from the
+estimates to vectors of rank k must be within a chi-squared bound.
 
-A recommendation must not take one rank for certain. `rank_odds` weighs all of them:
-a rank is the likelier the denser the posterior is, against the prior, where the vectors have that rank.
+A recommendation must not treat one rank as certain. `rank_odds` gives every rank a probability from
+the ratio of the posterior density to the prior density where the vectors have that rank.
 """
 
 from typing import NamedTuple
@@ -25,23 +26,23 @@ import numpy as np
 from sidestep.core.arrays import FloatArray
 from sidestep.core.posterior import Posterior
 
-PASSES = 12  # of the alternating fit
-NEXT_TO_NOTHING = 0.1  # of the distance: vectors that are this close to a rank need no larger one
+PASSES = 12  # passes of the alternating fit
+NEXT_TO_NOTHING = 0.1  # squared distance to rank k below which larger ranks are not fitted
 
 
 class Spectrum(NamedTuple):
-    """Singular values of the protected estimates, and what is certain of them."""
+    """Singular values of the protected estimates, their error bound, and how many are decided."""
 
     values: FloatArray  # descending; (min(L, d),)
-    error: float  # each is known to within this, with the probability asked for
-    separated: int  # so many are certainly above zero
-    undecided: int  # so many more may or may not reach the resolution
+    error: float  # with probability 1 - delta every true singular value is within this distance
+    separated: int  # number of singular values that are certainly above zero
+    undecided: int  # number of further ones that may or may not reach the resolution
 
 
 def spectrum(
     posterior: Posterior, norm_bound: float, prior: float, delta: float, resolution: float
 ) -> Spectrum:
-    """What the evidence says of the rank; `prior` is the variance of a coordinate."""
+    """Singular values of the protected estimates; `prior` is the prior variance of a coordinate."""
     values = np.linalg.svd(posterior.mean[1:], compute_uv=False)
     error = error_of(posterior, norm_bound, prior, delta)
     separated = int((values > error).sum())
@@ -50,7 +51,7 @@ def spectrum(
 
 
 def error_of(posterior: Posterior, norm_bound: float, prior: float, delta: float) -> float:
-    """sqrt(sum_i r_i^2 lambda_max(V_i^-1)) over the protected vectors, with log-det radii."""
+    """Error bound: sqrt(sum_i r_i^2 lambda_max(V_i^-1)) over the protected vectors, log-det radii r_i."""
     total = 0.0
     n_protected = len(posterior.mean) - 1
     for v in range(1, n_protected + 1):
@@ -79,15 +80,16 @@ def consistent_rank(posterior: Posterior, delta: float) -> int:
 
 
 def rank_odds(posterior: Posterior) -> FloatArray:
-    """Probability of every rank of the protected vectors, all of them alike beforehand; (min(L, d),).
+    """Posterior probability of every rank of the protected vectors, with equal priors; (min(L, d),).
 
-    Entry k - 1 is that of rank k. With x the closest vectors of rank k and n = (L-k)(d-k) coordinates
-    that leave that rank, the posterior and the prior of these have densities at 0 whose ratio is
+    Entry k - 1 is for rank k. Let x be the closest vectors of rank k. In n = (L-k)(d-k) coordinates a
+    move from x raises the rank. The ratio of the posterior to the prior density of these coordinates at
+    0 is
 
         exp(-|centre - x|^2 / 2) prod_j (tau^2 / S_j)^(1/2),
 
-    S their posterior covariance and tau^2 the mean square of a coordinate (Savage and Dickey). Before
-    anything was measured of the protected vectors every ratio is 1. S is taken block by block.
+    where S is their posterior covariance, approximated by its diagonal blocks, and tau^2 the mean square
+    of a coordinate (Savage and Dickey). Before any protected vector is measured every ratio is 1.
     """
     centre = posterior.mean[1:]
     covariance = posterior.inverse[1:] * posterior.noise[1:, None, None] ** 2
@@ -106,7 +108,7 @@ def rank_odds(posterior: Posterior) -> FloatArray:
 
 
 def _log_density(vectors: FloatArray, covariance: FloatArray, variance: float, rank: int) -> float:
-    """The log of prod_j (variance / S_j)^(1/2) over what leaves the rank of the vectors."""
+    """Log of prod_j (variance / S_j)^(1/2) over the coordinates that raise the rank of the vectors."""
     rows, _, columns = np.linalg.svd(vectors)
     across = columns[rank:] @ covariance @ columns[rank:].T
     blocks = np.tensordot(rows[:, rank:].T ** 2, across, axes=1)  # (L-k, d-k, d-k)
@@ -116,17 +118,17 @@ def _log_density(vectors: FloatArray, covariance: FloatArray, variance: float, r
 
 
 def chi_squared_bound(freedom: int, delta: float) -> float:
-    """What a chi-squared variable passes with probability at most delta (Laurent and Massart)."""
+    """Value that a chi-squared variable exceeds with probability at most delta (Laurent and Massart)."""
     x = np.log(1 / delta)
     return float(freedom + 2 * np.sqrt(freedom * x) + 2 * x)
 
 
 def closest_of_rank(centre: FloatArray, precision: FloatArray, rank: int) -> FloatArray:
-    """Vectors of that rank closest to the centres, each in its own precision; (L, d).
+    """Vectors of that rank closest to the centres, each in the norm of its own precision; (L, d).
 
-    Alternating least squares from the singular vectors of the weighted rows: coefficients for a basis,
-    then a basis for the coefficients. It may stop above the least distance, which errs towards a
-    larger rank.
+    Alternating least squares, starting at the singular vectors of the weighted rows: coefficients for a
+    fixed basis, then a basis for fixed coefficients. The fit may stop above the least distance; the
+    error is then towards a larger rank.
     """
     L, d = centre.shape
     if rank == 0 or not centre.any():
@@ -146,6 +148,6 @@ def closest_of_rank(centre: FloatArray, precision: FloatArray, rank: int) -> Flo
 
 
 def _shares(basis: FloatArray, precision: FloatArray, pulled: FloatArray) -> FloatArray:
-    """Coefficients of every vector in the basis, in its own precision; (L, rank)."""
+    """Coefficients of every vector in the basis, least squares in its own precision; (L, rank)."""
     system = basis @ precision @ basis.T
     return np.asarray(np.linalg.solve(system, (pulled @ basis.T)[:, :, None])[:, :, 0])

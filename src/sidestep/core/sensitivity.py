@@ -1,12 +1,13 @@
-"""How the reward of an arm answers to every unknown vector, to first order.
+"""Derivative of the reward of an arm in every unknown vector.
 
-With P the projector on the span of the protected vectors, p = a - P a, t = theta_0 - P theta_0, and
+With P the projection on the span of the protected vectors, p = a - P a, t = theta_0 - P theta_0, and
 x, y(a) the coefficients of P theta_0 and P a in the protected vectors,
 
     d <a, theta_0 - P theta_0> = <p, d theta_0> - sum_i <x_i p + y_i(a) t, d theta_i>,
 
-exact where the protected vectors are independent. Summing what every confidence set allows gives an
-index for arms, exact as the sets shrink, and with it a rigorous bound.
+where the protected vectors are independent. Summing the largest change over every confidence set gives
+an optimistic index for arms that becomes exact as the sets shrink, and, with a bound on the second-order
+terms, a rigorous upper bound.
 """
 
 from typing import NamedTuple
@@ -22,18 +23,18 @@ from sidestep.core.kernels import kernel
 
 
 class Frame(NamedTuple):
-    """The protected subspace of some vectors, and the target seen from it."""
+    """The span of the protected vectors, and the target and actions decomposed along it."""
 
     basis: FloatArray  # (s, d) orthonormal
     dual: FloatArray  # (L, d): y(a) = dual a
     coefficients: FloatArray  # x, (L,)
     rest: FloatArray  # t, (d,)
-    smallest: float  # smallest singular value that was kept
+    smallest: float  # smallest singular value among the `s` directions kept
 
 
 @kernel(small=True)
 def frame(vectors: FloatArray, rank: int) -> Frame:
-    """Frame of vectors (L+1, d), target first; of the protected rows the top `rank` directions."""
+    """Frame of vectors (L+1, d), target first; the span has the top `rank` singular directions."""
     L, d = vectors.shape[0] - 1, vectors.shape[1]
     dual, coefficients = np.zeros((L, d)), np.zeros(L)
     if L == 0 or rank == 0:
@@ -56,11 +57,11 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
 
 @kernel(small=True)
 def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
-    """The same with rows that count more or less; weights (L+1,).
+    """`frame` with weighted rows; weights (L+1,).
 
-    At rank s the span of the rows does not change with their lengths. Off it the rows that are better
-    known should decide: scaled by one over their spread they do, and the singular vectors of the scaled
-    rows span the subspace closest to them all.
+    If the rows have rank s, their span does not depend on their lengths. Estimates have a higher rank,
+    and then the rows that are known better should decide. Scaled by 1 / spread they do: the top singular
+    vectors of the scaled rows span the subspace that is closest to all of them.
     """
     L, d = vectors.shape[0] - 1, vectors.shape[1]
     scaled_rows = np.empty((L + 1, d))
@@ -90,7 +91,7 @@ def gradient(view: Frame, action: FloatArray) -> FloatArray:
 
 
 def gradient_matrices(vectors: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
-    """G_v with g_v(a) = G_v a, in numpy, and the rest t of the target; (L+1, d, d), (d,)."""
+    """G_v with g_v(a) = G_v a, and t, the projected target; (L+1, d, d), (d,). In numpy, not a kernel."""
     left, values, directions = np.linalg.svd(vectors[1:])
     sizes = values.tolist()
     kept = sum(size > ROUNDING * max(sizes[0], 1e-300) for size in sizes[:rank])
@@ -105,14 +106,16 @@ def gradient_matrices(vectors: FloatArray, rank: int) -> tuple[FloatArray, Float
 def first_order_values(
     confidence: Confidence, evidence: Evidence, menu: Menu, rows: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """First-order optimistic value of every arm, and a rigorous upper bound on its exact one; (K,), (K,).
+    """First-order optimistic value of every arm, and an upper bound on the exact one; (K,), (K,).
 
-    The value adds up what every set allows along the gradient, and is cut at what any reward can be, by M
-    and by the set of theta_0: the Thales bound, since the projection of a lies on the sphere over the
-    diameter from 0 to a. The bound is for every point of the sets. rows = 0 and the core set.
+    The value is the reward at the estimates plus the largest change along the gradient, summed over the
+    sets. It is capped at the Thales bound, the largest reward for any protected subspace given M and the
+    set of theta_0: the projection of a lies on the sphere with diameter from 0 to a. The upper bound
+    holds for every point of the sets. rows: 0 and the core set.
 
-    Not for menus on which an arm is long and bad, and shows what the others do not: the sets shrink along
-    the arm that is played, the gradient points elsewhere, and so the value of that arm stays where it is.
+    Do not use it where an arm is long, bad, and informative about something that the other arms do not
+    measure. The sets shrink along the played arm, but the gradient points elsewhere, so the optimistic
+    value of that arm does not fall.
     """
     sets = ellipsoids(confidence, evidence, rows)
     view = frame(sets.centre, rows.size - 1)
@@ -135,7 +138,7 @@ def first_order_values(
         upper += sets.radius[0] * np.sqrt(max(quadratic(sets.inverse[0], action), 0.0))
         across = np.sqrt(menu.squared[k])
         thales = _thales(upper, across * longest)
-        # no theta_0 is longer than M, though its set may reach beyond
+        # |theta_0| <= M, although its set may contain longer vectors
         values[k] = min(first, thales, _thales(upper, across * confidence.norm_bound))
         bounds[k] = min(first + _remainder(sets, view, semi_axes, slopes[0], action), thales)
     return values, bounds
@@ -143,7 +146,10 @@ def first_order_values(
 
 @kernel
 def _thales(upper: float, across: float) -> float:
-    """Largest <a, Proj_perp theta_0> over all subspaces, from <a, theta_0> and |a| |theta_0|, at most."""
+    """Largest <a, Proj_perp theta_0> over all subspaces.
+
+    upper: bound on <a, theta_0>; across: bound on |a| |theta_0|.
+    """
     return min(0.5 * (upper + across), across)
 
 
@@ -151,7 +157,7 @@ def _thales(upper: float, across: float) -> float:
 def _remainder(
     sets: Ellipsoids, view: Frame, semi_axes: FloatArray, left: FloatArray, action: FloatArray
 ) -> float:
-    """What second order can add to the first-order value; infinite where the span is not settled."""
+    """Bound on the second-order terms of the value; infinite if the sets allow dependent vectors."""
     s = semi_axes.size - 1
     error = np.sqrt(dot(semi_axes[1:], semi_axes[1:]))
     if view.basis.shape[0] < s or error >= view.smallest:
@@ -164,8 +170,8 @@ def _remainder(
     off = np.sqrt(off)
     if s == 0:
         return 0.0
-    moved = np.sqrt(on**2 + (off / sigma) ** 2)  # how far the projection of a may move
-    turned = off / sigma**2 + on / sigma  # and its coefficients
+    moved = np.sqrt(on**2 + (off / sigma) ** 2)  # largest change of the projection of a
+    turned = off / sigma**2 + on / sigma  # largest change of its coefficients
     total = semi_axes[0] * moved
     for i in range(1, s + 1):
         along = np.sqrt(max(quadratic(sets.inverse[i], view.rest), 0.0))

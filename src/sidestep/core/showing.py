@@ -1,6 +1,6 @@
-"""How values show themselves: short at a prompt, as a small table in a notebook.
+"""How objects are displayed: short at a prompt, as a small table in a notebook.
 
-Nothing reads these texts back: states and records have JSON of their own.
+These texts are never parsed: states and records are stored as JSON.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ STYLE = "text-align:left;vertical-align:top;padding:1px 12px 1px 0"
 
 
 def told(thing: Any) -> dict[str, Any]:
-    """The fields of a dataclass that were told: those without a default, or that differ from it."""
+    """The fields of a dataclass that have no default or differ from it."""
     return {
         field.name: value
         for field in dataclasses.fields(thing)
@@ -25,12 +25,12 @@ def told(thing: Any) -> dict[str, Any]:
 
 
 def _is(value: Any, default: Any) -> bool:
-    """Whether a field has its default; a default of True is not the number 1."""
+    """Whether a value equals its default; the default True does not equal the number 1."""
     return type(value) is type(default) and value == default
 
 
 def short(thing: Any) -> str:
-    """A dataclass as the call that builds it, defaults left out."""
+    """A dataclass as the call that builds it, without defaults."""
     inside = ", ".join(f"{name}={value!r}" for name, value in told(thing).items())
     return f"{type(thing).__name__}({inside})"
 
@@ -58,7 +58,7 @@ def notebook_table(title: str, rows: Mapping[str, Any], more: str = "") -> str:
 
 
 def sparkline(values: Sequence[float], wide: int = 240, tall: int = 48) -> str:
-    """A curve in a small picture, from its lowest to its highest value; zero is in the picture."""
+    """A small SVG curve of the values; the vertical axis includes zero."""
     low, high = min(0.0, *values), max(0.0, *values)
     across = wide / max(len(values) - 1, 1)
     up = tall / ((high - low) or 1.0)

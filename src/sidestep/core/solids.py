@@ -1,6 +1,6 @@
-"""Actions without end: the unit ball, a box, an ellipsoid, the simplex, each with its best point.
+"""Continuous action sets: the unit ball, a box, an ellipsoid, the simplex.
 
-What a Thompson player and the genie need of a set of actions is its point farthest along a direction:
+A Thompson policy and the genie need from an action set only its point farthest along a direction g:
 
     UnitBall    g / |g|                      Box        the corner with the signs of g
     Ellipsoid   c + A A'g / |A'g|            Simplex    e_j for the largest g_j
@@ -22,11 +22,11 @@ BALL, BOX, ELLIPSOID, SIMPLEX = 0, 1, 2, 3
 
 
 class Body(NamedTuple):
-    """One of these sets as compiled code reads it."""
+    """One of these sets in the form that compiled code reads."""
 
     kind: int
     centre: FloatArray  # (d,)
-    half: FloatArray  # (d,): half the edges of a box
+    half: FloatArray  # (d,): half the edge lengths of a box
     axes: FloatArray  # (d, d): A of an ellipsoid, else empty
 
 
@@ -127,7 +127,7 @@ class Ellipsoid:
 
     axes: FloatArray  # (d, d)
     centre: Sequence[float] | FloatArray | None = None  # (d,); None: the origin
-    longest: float = field(init=False, repr=False)  # a bound: |c| and the longest half-axis
+    longest: float = field(init=False, repr=False)  # an upper bound: |c| + the longest semi-axis
 
     def __post_init__(self) -> None:
         axes = as_numbers("axes", self.axes)
@@ -231,14 +231,14 @@ def farthest(body: Body, direction: FloatArray) -> FloatArray:
 def _body(
     kind: int, centre: FloatArray, half: FloatArray | None = None, axes: FloatArray | None = None
 ) -> Body:
-    """A body with arrays of its own, all of one type whatever its kind."""
+    """A body whose arrays have the same types for every kind, as compiled code requires."""
     d = len(centre)
     half = np.zeros(d) if half is None else np.array(half)
     return Body(kind, np.array(centre), half, np.zeros((0, 0)) if axes is None else axes)
 
 
 def _keep(solid: object, **arrays: FloatArray) -> None:
-    """Keep checked copies that cannot be written to."""
+    """Store read-only copies of the checked arrays."""
     for name, array in arrays.items():
         array.setflags(write=False)
         object.__setattr__(solid, name, array)

@@ -1,13 +1,13 @@
-"""The rows of a table that stay farthest from dependence: the set with the largest lambda_min.
+"""The best-conditioned subset of the rows of a matrix: the set S with the largest lambda_min.
 
 lambda_min(S) is the smallest eigenvalue of the |S| x |S| Gram matrix of the rows in S, zero where
-they are dependent (the paper's "minimum non-zero eigenvalue" would praise a set of duplicates).
-Adding a row never raises it (Cauchy interlacing), and it exceeds a goal exactly where Cholesky of
-G_S - goal I meets positive pivots only. So a depth-first search extends one factor row by row and
-turns back where too few pivots are positive: milliseconds where enumeration would take minutes.
+they are dependent (the paper's "minimum non-zero eigenvalue" would accept a set of duplicates).
+Adding a row never raises lambda_min (Cauchy interlacing). It exceeds a goal exactly where the Cholesky
+factorisation of G_S - goal I has only positive pivots. So a depth-first search extends one factor row by
+row and turns back where too few pivots are positive: milliseconds where enumeration would take minutes.
 
-gram (L, L): G, all inner products. factor (L, size): Cholesky of G - goal I, a line per row of G.
-pivot[depth, m]: the diagonal entry that row m would get after the first `depth` rows chosen.
+gram (L, L): G, all inner products. factor (L, size): Cholesky factor of G - goal I, one line per row.
+pivot[depth, m]: the diagonal entry that row m would get after the first `depth` chosen rows.
 """
 
 from typing import NamedTuple
@@ -20,11 +20,13 @@ from sidestep.core.geometry import dot
 from sidestep.core.kernels import kernel
 from sidestep.errors import InputError
 
-TIE = 1e-12  # eigenvalues this close, relatively, are equal: the lowest rows win
+TIE = 1e-12  # eigenvalues with a smaller relative difference count as equal: the lowest rows win
 # (unless rounding, some 1e-16 of the squared lengths, already exceeds that share)
-ROUNDING = 1e-14  # a pivot below this share of its row's square length marks dependence
+ROUNDING = 1e-14  # a pivot below this share of its row's squared length means dependence
 MAX_NODES = 50_000_000  # five to ten seconds
-SWEEPS = 60  # of Jacobi rotations; ten are plenty, this only rules out a loop without end
+SWEEPS = (
+    60  # most sweeps of Jacobi rotations; ten are enough, the limit only prevents an endless loop
+)
 
 
 class Subset(NamedTuple):
@@ -36,8 +38,8 @@ class Subset(NamedTuple):
 
 
 def best_subset(vectors: FloatArray, size: int, max_nodes: int = MAX_NODES) -> Subset:
-    """The `size` rows of vectors (L, d) with the largest lambda_min; of no rows at all it is 0."""
-    table = np.array(vectors, dtype=np.float64, order="C")  # a writable copy: compiled only once
+    """The `size` rows of vectors (L, d) with the largest lambda_min; for size 0 lambda_min is 0."""
+    table = np.array(vectors, dtype=np.float64, order="C")  # one array type: compiled only once
     check_integer("size", size, low=0, high=len(table))
     if not np.isfinite(table).all():
         raise InputError("vectors must be finite numbers, got NaN or infinity")
@@ -46,10 +48,11 @@ def best_subset(vectors: FloatArray, size: int, max_nodes: int = MAX_NODES) -> S
 
 @kernel(small=True)
 def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntArray, float, bool]:
-    """The best rows, their lambda_min, and whether that is proved; the first rows if all depend.
+    """The best rows, their lambda_min, and whether it is proved to be the largest.
 
-    Each dive starts over with a higher goal, until none succeeds; then one just below the best
-    eigenvalue finds the lowest rows among equals, for it meets sets in the order of their rows.
+    If all sets are dependent, the first rows. Each search starts again with a higher goal until none
+    succeeds. A last search, with a goal just below the best eigenvalue, finds the lowest rows among
+    equally good sets, since sets are visited in the order of their rows.
     """
     gram, first, rows = _gram(vectors), np.empty(size, np.int64), np.empty(size, np.int64)
     for row in range(size):
@@ -58,7 +61,7 @@ def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntAr
     if size == 0 or size == len(gram):
         return first, least, True
     _strike_twins(gram)
-    for depth in range(size):  # greedily, the largest pivot each time
+    for depth in range(size):  # greedy start: the largest pivot each time
         rows[depth] = _partner(gram, rows[:depth], 0.0)
         if rows[depth] < 0:
             return first, least, True
@@ -77,11 +80,14 @@ def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntAr
 
 @kernel(small=True)
 def _dive(gram: FloatArray, size: int, goal: float, left: int) -> tuple[IntArray, float, int]:
-    """The lowest rows with lambda_min above goal, and that (or goal: none); and the nodes left."""
+    """The lowest rows with lambda_min above goal, their lambda_min, and the nodes left.
+
+    Where no set exceeds the goal, the second value is the goal.
+    """
     L, depth = len(gram), 0
     factor, pivot = np.empty((L, size)), np.empty((size, L))
     chosen = np.empty(size, np.int64)
-    remaining = np.zeros(size, np.int64)  # rows that may still follow
+    remaining = np.zeros(size, np.int64)  # number of candidate rows left at every depth
     chosen[0] = -1
     for m in range(L):
         pivot[0, m] = gram[m, m] - goal
@@ -112,7 +118,7 @@ def _dive(gram: FloatArray, size: int, goal: float, left: int) -> tuple[IntArray
 def _extend(
     gram: FloatArray, factor: FloatArray, pivot: FloatArray, depth: int, j: int, start: int
 ) -> int:
-    """How many pivots from `start` on are positive once row j is eliminated at this depth."""
+    """Eliminate row j at this depth, and return how many pivots from `start` on are positive."""
     positive, root = 0, np.sqrt(pivot[depth, j])
     for m in range(start, len(gram)):
         rest = pivot[depth, m]
@@ -147,7 +153,7 @@ def _partner(gram: FloatArray, rows: IntArray, goal: float) -> int:
 
 @kernel(small=True)
 def _swap(gram: FloatArray, rows: IntArray) -> tuple[IntArray, float]:
-    """Rows and their lambda_min after exchanging one at a time for as long as that raises it."""
+    """Local search: exchange one row at a time while lambda_min rises; the rows and lambda_min."""
     eigenvalue, place = _smallest(gram, rows), 0
     while place < len(rows):
         trial = rows.copy()
@@ -163,7 +169,7 @@ def _swap(gram: FloatArray, rows: IntArray) -> tuple[IntArray, float]:
 
 @kernel(small=True)
 def _sort(rows: IntArray) -> None:
-    """Put a few rows in ascending order, in place (np.sort takes numba two seconds to compile)."""
+    """Sort a few rows in place (numba needs two seconds to compile np.sort)."""
     for end in range(1, len(rows)):
         for place in range(end, 0, -1):
             if rows[place] < rows[place - 1]:
@@ -172,7 +178,7 @@ def _sort(rows: IntArray) -> None:
 
 @kernel(small=True)
 def _smallest(gram: FloatArray, rows: IntArray) -> float:
-    """lambda_min of rows: the least diagonal entry once Jacobi rotations have cleared the rest."""
+    """lambda_min of rows: the least diagonal entry after Jacobi rotations have diagonalised G_S."""
     size = len(rows)
     a, least, turned, sweep = np.empty((size, size)), np.inf, True, 0
     for p in range(size):
@@ -192,7 +198,7 @@ def _smallest(gram: FloatArray, rows: IntArray) -> float:
 
 @kernel(small=True)
 def _rotate(a: FloatArray, p: int, q: int) -> None:
-    """Turn the plane (p, q) so that a[p, q] vanishes."""
+    """Jacobi rotation in the plane (p, q) that makes a[p, q] zero, in place."""
     half = (a[q, q] - a[p, p]) / (2 * a[p, q])
     t = np.copysign(1 / (abs(half) + np.sqrt(1 + half * half)), half)
     c = 1 / np.sqrt(1 + t * t)
@@ -207,7 +213,7 @@ def _rotate(a: FloatArray, p: int, q: int) -> None:
 
 @kernel(small=True)
 def _strike_twins(gram: FloatArray) -> None:
-    """Clear the diagonal of a row that G cannot tell from an earlier one: it is never chosen."""
+    """Set the diagonal to zero for rows that equal an earlier one up to rounding: never chosen."""
     for i in range(len(gram)):
         for j in range(i):
             same = True

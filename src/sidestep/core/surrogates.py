@@ -1,7 +1,7 @@
-"""Optimistic values of a block of arms from their forms; optimism.py says what they mean.
+"""Optimistic values of a block of arms from their forms; optimism.py explains them.
 
-Arms are the innermost axis. What depends on s is solved for all arms at once: s = 1 and s = 2 in one pass
-that keeps nothing, more by elimination over blocks of arms.
+Arms are the innermost axis. s = 1 and s = 2 have closed forms, computed in one pass without buffers. For
+larger s the s x s systems of a block of arms are solved together, by elimination.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ import numpy as np
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.kernels import kernel
 
-BLOCK = 128  # arms worked on at a time, so that what they need stays in the first cache
+BLOCK = 128  # arms per block, so that their data stay in the L1 cache
 VANISHED = (
-    1e-12  # of |c|^2 + |theta - c|^2: a squared length below this share is rounding, not a vector
+    1e-12  # a squared length |theta|^2 below this share of |c|^2 + |theta - c|^2 is rounding: zero
 )
 
 
@@ -32,7 +32,7 @@ def off_one(
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
         along_1 = linear[row_1, k]
-        # the target up, theta_1 towards zero as far as its set allows: `turns`
+        # <a, theta_0> is moved up, <a, theta_1> towards zero, as far as the sets allow: see `turns`
         turn_0, most_1 = r_0 * unit_width[row_0, k], r_1 * unit_width[row_1, k]
         turn_1 = -min(most_1, max(-most_1, along_1))
         moved_0, moved_1 = linear[row_0, k] + turn_0, along_1 + turn_1
@@ -40,7 +40,7 @@ def off_one(
         q_1 = q + (turn_1 * moved_0 + turn_0 * along_1) * per_square
         g_11 = g + turn_1 * (moved_1 + along_1) * per_square
         parts_1 = g + turn_1 * turn_1 * per_square
-        # project the target off theta_1, unless nothing is left of that
+        # project the target off theta_1, unless theta_1 has vanished
         share = moved_1 / g_11 if g_11 > VANISHED * parts_1 else 0.0
         values[k] = moved_0 - share * q_1
 
@@ -62,7 +62,7 @@ def off_two(
     c_11, c_21, c_22 = products[1, 1], products[2, 1], products[2, 2]
     for k in range(values.size):
         per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
-        # the target up, the protected two towards zero, each as far as its set allows: `turns`
+        # <a, theta_0> is moved up, the protected two towards zero, as far as the sets allow: see `turns`
         along_1, along_2 = linear[row_1, k], linear[row_2, k]
         turn_0 = r_0 * unit_width[row_0, k]
         most_1, most_2 = r_1 * unit_width[row_1, k], r_2 * unit_width[row_2, k]
@@ -77,7 +77,7 @@ def off_two(
         g_22 = c_22 + turn_2 * (moved_2 + along_2) * per_square
         parts_1 = c_11 + turn_1 * turn_1 * per_square
         parts_2 = c_22 + turn_2 * turn_2 * per_square
-        # 2x2 Cholesky of their Gram matrix: eliminate theta_1, then what is left of theta_2
+        # 2 x 2 Cholesky of their Gram matrix: eliminate theta_1, then the remainder of theta_2
         weight = 1.0 / g_11 if g_11 > VANISHED * parts_1 else 0.0
         share = g_21 * weight
         pivot = g_22 - share * g_21
@@ -97,7 +97,7 @@ def along_action(
     rows: IntArray,
     values: FloatArray,
 ) -> None:
-    """Values when theta_i = centre_i + shift_i a: all follows from the forms; needs PRECISION."""
+    """Values when theta_i = centre_i + shift_i a, from the forms alone; needs the metric PRECISION."""
     n, K = rows.size, values.size
     block = min(BLOCK, K)
     gram, space = np.empty((n, n, block)), np.empty((4, n, block))
@@ -130,7 +130,7 @@ def turns(
     unit_width: FloatArray,
     turn: FloatArray,
 ) -> None:
-    """By how much <a, theta_i> is moved: the target's up, a protected one towards zero.
+    """By how much <a, theta_i> is moved: up for the target, towards zero for a protected vector.
 
     Deviation from the paper: a protected estimate moves by -clip(<a, c> / w, -1, 1) steps, not +. The
     printed sign doubles <a, c>, the proof needs it to vanish; and w is radius |a|^2 / |a|_V, where
@@ -157,8 +157,8 @@ def project(
     """<a, Proj_perp theta_0> for a block of arms, by elimination in the Gram matrix, in place.
 
     Row 0 is the target; its column of `gram` and `moved` are the two right-hand sides. A protected
-    vector of which nothing is left, because it depends on those before it or because the two parts that
-    it was moved together from cancel, is passed over: see VANISHED.
+    vector is skipped if it has vanished (see VANISHED): because it depends on earlier ones, or because
+    its centre and its shift cancel.
     """
     size = out.size
     for k in range(size):
@@ -167,7 +167,9 @@ def project(
     for j in range(1, n):
         for m in range(1, j):
             for k in range(size):
-                share[k] = gram[j, m, k] * gram[m, m, k]  # of row m, which is eliminated
+                share[k] = (
+                    gram[j, m, k] * gram[m, m, k]
+                )  # coefficient of row m, which is eliminated
             for k in range(size):
                 gram[j, j, k] -= share[k] * gram[j, m, k]
                 moved[j, k] -= share[k] * moved[m, k]

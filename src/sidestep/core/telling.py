@@ -1,10 +1,9 @@
-"""What one more measurement would tell: how much it takes off the variance of what is in question.
+"""Variance reduction by one more measurement.
 
-With the posterior of posterior.py, measuring vector v along a takes
+Under the posterior of posterior.py, a quantity with gradient g (sensitivity.py) has the variance
+sum_v R_v^2 |g_v|^2_{V_v^-1}. One measurement of vector v along a reduces it by
 
-    red(a, v) = R_v^2 <g_v, V_v^-1 a>^2 / (1 + |a|^2_{V_v^-1})
-
-off the variance sum_v R_v^2 |g_v|^2_{V_v^-1} of a quantity with gradient g (sensitivity.py).
+    red(a, v) = R_v^2 <g_v, V_v^-1 a>^2 / (1 + |a|^2_{V_v^-1}).
 """
 
 import numpy as np
@@ -28,7 +27,7 @@ from sidestep.core.solids import BALL, Body, farthest
 
 @kernel
 def variance(posterior: Posterior, slopes: FloatArray) -> float:
-    """Variance of a quantity with these gradients, to first order."""
+    """Variance of a quantity with these gradients (L+1, d), to first order."""
     total = 0.0
     for v in range(slopes.shape[0]):
         total += posterior.noise[v] ** 2 * max(quadratic(posterior.inverse[v], slopes[v]), 0.0)
@@ -37,7 +36,7 @@ def variance(posterior: Posterior, slopes: FloatArray) -> float:
 
 @kernel(small=True)
 def reduction(posterior: Posterior, v: int, slope: FloatArray, a: FloatArray) -> float:
-    """red(a, v): variance that one measurement of v along a takes off; slope is g_v."""
+    """red(a, v): the variance that one measurement of v along a removes; slope is g_v (d,)."""
     moved = apply(posterior.inverse[v], a)
     return (posterior.noise[v] * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
 
@@ -46,7 +45,7 @@ def reduction(posterior: Posterior, v: int, slope: FloatArray, a: FloatArray) ->
 def most_telling(
     posterior: Posterior, costs: FloatArray, slopes: FloatArray, a: FloatArray
 ) -> tuple[int, float]:
-    """The vector that is best measured along a, and what a unit of cost takes off; ties: lowest."""
+    """The vector to measure along a, and the variance removed per unit of cost; ties: the lowest."""
     best, largest = 0, -1.0
     for v in range(slopes.shape[0]):
         here = reduction(posterior, v, slopes[v], a) / costs[v]
@@ -57,7 +56,7 @@ def most_telling(
 
 @kernel
 def least_known(posterior: Posterior, costs: FloatArray, a: FloatArray) -> int:
-    """The vector with the largest variance along a, for a unit of cost; ties: lowest."""
+    """The vector with the largest variance along a per unit of cost; ties: the lowest."""
     best, largest = 0, -1.0
     for v in range(costs.size):
         spread = quadratic(posterior.inverse[v], a)
@@ -71,7 +70,7 @@ def least_known(posterior: Posterior, costs: FloatArray, a: FloatArray) -> int:
 def most_telling_arm(
     posterior: Posterior, costs: FloatArray, slopes: FloatArray, menu: Menu
 ) -> tuple[int, int, float]:
-    """The arm and the vector whose measurement takes most off, and how much; all arms looked at."""
+    """The arm and the vector whose measurement removes most variance per cost, and how much."""
     best_arm, best_v, largest = 0, 0, -1.0
     along, square = np.empty(menu.squared.size), np.empty(menu.squared.size)
     for v in range(slopes.shape[0]):
@@ -90,10 +89,11 @@ def most_telling_arm(
 def most_telling_action(
     posterior: Posterior, costs: FloatArray, slopes: FloatArray, body: Body, reward: FloatArray
 ) -> tuple[FloatArray, int, float]:
-    """The same over a solid: of the actions farthest along +-V^-1 g_v the one that tells most.
+    """The action of a solid, the vector whose measurement removes most variance, and how much.
 
-    On the ball it is (I + V^-1)^-1 V^-1 g_v, exactly; there a and -a tell the same, and the better
-    of the two is taken.
+    Of the actions farthest along +-V^-1 g_v the best is taken. On the ball the exact solution is
+    (I + V^-1)^-1 V^-1 g_v, scaled to length 1; there a and -a are equally informative, and the one with
+    the larger reward is taken.
     """
     n, d = slopes.shape
     best: FloatArray = np.zeros(d)

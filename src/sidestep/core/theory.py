@@ -14,8 +14,8 @@ lower_bound      "printed"     Theorem "hardness"
                  "corrected"   with the constants of its proof put right (C1 to C5)
 
 Upper bounds are for the unit ball and an exact optimistic action, and hold with probability 1 - delta;
-over finitely many arms none is known. They are not cut at 2 M T, which no player can exceed. Numbers
-such as B8 are those of docs/deviations.md. Plain numpy: this file is cheap to import.
+for finitely many arms none is known. They are not capped at 2 M T, which no policy can exceed. Numbers
+such as B8 refer to docs/deviations.md. Plain numpy: this file is cheap to import.
 """
 
 import math
@@ -207,12 +207,12 @@ def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
     >>> round(ss.theory.thompson_bound(problem, 1000))
     2085
     """
-    T = np.maximum(amounts_of("horizon", horizon), 1.0)  # a round is played whole
+    T = np.maximum(amounts_of("horizon", horizon), 1.0)  # at least one round
     check_for_ball(problem)
     d, s, R, M = problem.dim, problem.n_protected, largest_noise(problem), problem.norm_bound
     check_for_posterior_sampling(problem)
     costs = per_vector(problem.costs, s + 1)
-    rho = (float(problem.noise.min()) / M) ** 2 * d  # the least of the prior's
+    rho = (float(problem.noise.min()) / M) ** 2 * d  # the smallest rho of the prior
     potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho)) / math.log(2)  # K
     tail = math.sqrt(d) + np.sqrt(2 * np.log(2 * (s + 1) * T * T))  # Q
     slope = 1 + s / math.sqrt(d - s - 1)  # at least E[1 + |x|_1]

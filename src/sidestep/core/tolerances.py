@@ -1,4 +1,4 @@
-"""How much side effect is tolerated, and what a unit beyond it costs."""
+"""Tolerances of the side effects, and the penalty of a unit beyond them."""
 
 import math
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ Pairs: TypeAlias = tuple[tuple[float, float], ...]
 
 
 class Limits(NamedTuple):
-    """Between which two effects a protected outcome may lie, and the price of a unit beyond; (L,)."""
+    """Lowest and highest tolerated effect on every protected outcome, and the penalty; (L,) each."""
 
-    low: FloatArray  # at most 0; -inf where a fall harms nobody
-    high: FloatArray  # at least 0; inf where a rise harms nobody
-    penalty: FloatArray
+    low: FloatArray  # at most 0; -inf where a decrease is harmless
+    high: FloatArray  # at least 0; inf where an increase is harmless
+    penalty: FloatArray  # of a unit beyond either limit
 
 
 def checked_tolerance(value: Any, count: int) -> Pairs:
-    """A (low, high) pair for every protected outcome, or one sentence that says what is wrong."""
+    """A (low, high) pair for every protected outcome; raises one sentence if something is wrong."""
     if not _is_several(value):
         return ((-_side(value, value), _side(value, value)),) * count
     if len(value) != count:
@@ -36,10 +36,10 @@ def checked_tolerance(value: Any, count: int) -> Pairs:
 
 
 def checked_penalty(value: Any, pairs: Pairs, scale: float) -> tuple[float, ...]:
-    """What a unit beyond each tolerance costs.
+    """The penalty of a unit beyond each tolerance.
 
-    None: exceeding a tolerance by its own width, which is that of its narrower side, costs `scale`, as
-    much as the target can move.
+    None: exceeding a tolerance by its width (see `width_of`) costs `scale`, as much as the target can
+    move.
     """
     if value is None:
         return tuple(_usual_penalty(pair, scale) for pair in pairs)
@@ -56,21 +56,21 @@ def checked_penalty(value: Any, pairs: Pairs, scale: float) -> tuple[float, ...]
 
 
 def limits_of(pairs: Pairs, penalty: tuple[float, ...]) -> Limits:
-    """The same as arrays."""
+    """The limits and penalties as arrays."""
     low, high = np.array(pairs, dtype=float).reshape(-1, 2).T.copy()
     return Limits(low, high, np.array(penalty, dtype=float))
 
 
 def width_of(sides: Sequence[float]) -> float:
-    """Width of a tolerance: its narrower side, or half the other one where that is zero.
+    """Width of a tolerance: its narrower side; if that is zero, half the other side.
 
-    The wider side must not count: a limit that is hardly one would make going beyond the other cheap.
+    The wider side must not count: a very wide limit on one side would make exceeding the other cheap.
     """
     return min(sides) or max(sides) / 2
 
 
 def _usual_penalty(pair: tuple[float, float], scale: float) -> float:
-    """Scale over the width; nothing where there are no limits."""
+    """Scale divided by the width; 0 where there is no limit."""
     sides = [abs(side) for side in pair if math.isfinite(side)]
     if not sides:
         return 0.0
@@ -95,7 +95,7 @@ def _pair(value: Any) -> tuple[float, float]:
 
 
 def _side(value: Any, whole: Any) -> float:
-    """How far an outcome may move to one side; None and infinity: as far as it likes."""
+    """How far an outcome may move to one side; None and infinity: no limit."""
     if value is None:
         return math.inf
     if not _is_number(value) or not value >= 0:
@@ -103,7 +103,7 @@ def _side(value: Any, whole: Any) -> float:
             "tolerance must be zero or positive, or a pair (low, high) with low <= 0 <= high, "
             f"got {shown(whole)}"
         )
-    return float(value) + 0.0  # minus zero is zero
+    return float(value) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def _is_number(value: Any) -> bool:

@@ -1,8 +1,9 @@
-"""Kernels with the work on one arm written out, by a program.
+"""Generated kernels in which the loop over coordinates is unrolled.
 
-numba does not unroll a loop that it cannot count. Written out, the few numbers that all arms share stay
-in registers, an arm is read once, and the machine works on several arms at a time. The text is that of
-an ordinary function: Python runs it too, and a traceback shows its lines.
+numba does not unroll a loop whose length is unknown at compile time. In unrolled code the few numbers
+that all arms share stay in registers, an arm is read once, and the processor works on several arms at a
+time.
+The generated text is an ordinary function: Python can run it too, and a traceback shows its lines.
 """
 
 import linecache
@@ -13,7 +14,7 @@ from sidestep.core.kernels import kernel
 
 
 def unrolled(name: str, title: str, lines: Sequence[str]) -> Any:
-    """The kernel that a text defines: `name` is its name there, `title` that of its file."""
+    """The kernel defined by these source lines; `name` is the function, `title` the file name shown."""
     file, text = f"<{title}>", "\n".join(lines) + "\n"
     made: dict[str, Any] = {}
     exec(compile(text, file, "exec"), made)  # noqa: S102  (our own text, of numbers alone)

@@ -1,22 +1,22 @@
-"""How wide the prior of every vector may be: the widest that the evidence does not contradict.
+"""The width of the prior of every vector: the widest that the evidence does not contradict.
 
-The player is told M, the longest that a vector can be, and believes N(0, M^2/d) beforehand. What
-protection leaves of a reward depends on the *directions* of the protected vectors and not on their
-lengths. So an M far above the truth is not harmless: a vector that was measured along one action, and
-found at 0.3 there, is drawn ten long everywhere else. Every draw of it is all but orthogonal to that
-action, all draws agree, and what they agree on is wrong (docs/panel.md).
+The problem gives M, an upper bound on the length of every vector, and the prior is N(0, M^2/d). The
+projected reward depends on the *directions* of the protected vectors, not on their lengths. So an M far
+above the truth does harm. Suppose that M is 10 and that a vector was measured along one action only, with
+a result of 0.3. Along all other directions its draws are about ten long. So every draw is almost
+orthogonal to that action: the draws agree, and what they agree on is wrong (docs/panel.md).
 
 The evidence of a vector, given the variance q of its coordinates, has the log-likelihood
 
     l(q) = (1/2) m' V^-1 m / R^2 - (1/2) log det(V q / R^2),   V = G + (R^2 / q) I,
 
-G and m the sums of a a' and a x, up to what does not depend on q, however the measurements were chosen.
-Widths M, M/2, M/4, ... are compared. One is contradicted at level p where its likelihood is below p
-times the mixture of all, with weights 1/((j+1)(j+2)). The mixture over the likelihood is a martingale
-under the width that is true: that one is contradicted with probability p at most, however long one
-looks (Ville). The common width of all vectors and that of every vector by itself are looked at, with
-half of the level for either, and the narrower counts. A vector that is not isotropic may be narrowed too
-far, and widens again when more of it is measured.
+where G and m are the sums of a a' and a x, up to a term that does not depend on q. This holds for any
+choice of the measurements. The widths M, M/2, M/4, ... are compared. A width is contradicted at level p
+if its likelihood is below p times the mixture of all likelihoods with weights 1/((j+1)(j+2)). Under the
+true width, the mixture divided by the likelihood is a martingale. So the true width is ever contradicted
+with probability at most p, at any number of looks (Ville). One width common to all vectors and one width
+per vector are tested, each with half of the level, and the narrower is used. The prior of a vector that
+is not isotropic may become too narrow; it widens again when the vector is measured more.
 """
 
 import numpy as np
@@ -33,13 +33,13 @@ from sidestep.core.posterior import (
     posterior_of,
 )
 
-HALVINGS = 20  # at most: a millionth of M
-RISE = 1e-3  # of a log-likelihood, below which no narrower width is looked at
+HALVINGS = 20  # most halvings: the narrowest width is a millionth of M
+RISE = 1e-3  # if no log-likelihood rises by more, narrower widths are not tried
 
 
 @kernel(small=True)
 def doubting_posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """The belief that the evidence leaves, under the widest prior that it does not contradict."""
+    """Posterior given the evidence, under the widest prior that the evidence does not contradict."""
     if prior.doubt == 0.0:
         return posterior_of(prior, evidence)
     noise, variances = noise_levels(prior, evidence), np.full(evidence.centre.shape, prior.variance)
@@ -52,9 +52,9 @@ def doubting_posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
 def narrow_into(
     evidence: Evidence, noise: FloatArray, dim: int, level: float, variances: FloatArray
 ) -> bool:
-    """Divide the variances of the prior, (L+1, width), by what the evidence says; whether any changed.
+    """Divide the prior variances (L+1, width) by 4^halvings, in place; returns whether any changed.
 
-    A level, which comes after the d effects where it is learned, keeps the prior that was told.
+    A level, the coordinate after the d effects, keeps its prior.
     """
     found = halvings(evidence, noise, variances[0, 0], dim, level)
     narrower = False
@@ -69,9 +69,9 @@ def narrow_into(
 def halvings(
     evidence: Evidence, noise: FloatArray, variance: float, dim: int, level: float
 ) -> FloatArray:
-    """How often the width of every vector's prior is halved; whole numbers, (L+1,)."""
+    """Number of halvings of the prior width of every vector; whole numbers, (L+1,)."""
     n = noise.size
-    likely = np.zeros((HALVINGS + 1, n + 1))  # of every vector, then of all
+    likely = np.zeros((HALVINGS + 1, n + 1))  # column n: all vectors together
     tried = 0
     rises = True
     while rises and tried <= HALVINGS:
@@ -94,7 +94,10 @@ def halvings(
 def log_likelihood(
     evidence: Evidence, v: int, noise: float, variance: float, told: float, dim: int
 ) -> float:
-    """Of all measurements of a vector, less what they have where the vector is nothing."""
+    """Log-likelihood of all measurements of vector v, minus that for theta_v = 0.
+
+    variance: prior variance of an effect; told: prior variance of a level.
+    """
     d = evidence.centre.shape[1]
     if evidence.weight[v] == 0.0:
         return 0.0
@@ -115,7 +118,7 @@ def log_likelihood(
 
 @kernel(small=True)
 def _widest(likely: FloatArray, level: float) -> int:
-    """The first of these widths, in halvings, that the mixture of all does not contradict."""
+    """Halvings of the widest width that the mixture of all does not contradict."""
     top, mixture = likely[0], 0.0
     for j in range(likely.size):
         top = max(top, likely[j])

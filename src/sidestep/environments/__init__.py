@@ -1,4 +1,4 @@
-"""The worlds: the only room where hidden vectors, noise and regret exist."""
+"""The worlds: the only package with hidden vectors, noise and regret."""
 
 from sidestep.environments.catalog import WORLDS, from_config
 from sidestep.environments.genie import Genie

@@ -43,7 +43,7 @@ def from_config(
 
     name    a word of `WORLDS`: "synthetic"
     knobs   its arguments by name
-    seed    goes to worlds that take one, unless the knobs fix it: then every run meets the same world
+    seed    for worlds that take one, unless the knobs fix it: then every run has the same world
 
     >>> import sidestep as ss
     >>> ss.environments.from_config("failure", {"noise_scale": 0.5}).noise_scale
@@ -66,7 +66,7 @@ def from_config(
 
 
 def world_maker(name: str, knobs: Iterable[str] = ()) -> Maker:
-    """The function behind the name of a world, which takes these knobs."""
+    """The function that builds the world of that name, after checking the names of the knobs."""
     maker = _imported(name) if ":" in name else look_up("world", name, WORLDS)
     check_knobs(name, maker, knobs)
     return maker
@@ -82,7 +82,7 @@ def knobs_of_world(maker: Maker) -> dict[str, Any]:
 
 
 def _imported(name: str) -> Maker:
-    """Somebody else's world, by "package.module:function"."""
+    """A world of another package, given as "package.module:function"."""
     maker: Maker = imported("world", name)
     if not callable(maker):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Small worlds of every kind, on which a policy is held to its contract (testing.py)."""
+"""Small worlds of every kind, on which the contract of a policy is checked (testing.py)."""
 
 import numpy as np
 

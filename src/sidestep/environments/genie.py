@@ -1,4 +1,4 @@
-"""The genie: it sees the truth and plays the best action. The yardstick at the top."""
+"""The genie: it knows the hidden vectors and plays the best action. The upper baseline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Genie:
 
     @property
     def problem(self) -> Problem:
-        """What a player would be told."""
+        """What a policy would know."""
         return self.instance.problem
 
     def init(self) -> None:

@@ -1,7 +1,7 @@
-"""Worlds with tolerances: how much every side effect may be, and what a unit beyond it costs.
+"""Worlds with a tolerance for every side effect, and a penalty of a unit beyond it.
 
-Regret is judged by that aim (core/aims.py), and so is the genie. `warfarin` and `diabetes` take a
-tolerance as well. Everything here is drawn from the seed; nothing was measured on anybody.
+Regret and genie follow this aim (core/aims.py). `warfarin` and `diabetes` take a tolerance as well.
+Everything here is drawn from the seed; there are no real data.
 """
 
 from itertools import product
@@ -20,15 +20,15 @@ from sidestep.environments.synthetic import synthetic, unit_rows
 SHORTEST = 0.1  # length of an arm, at least; 1 at most
 DRUGS, DOSES = 4, (0.0, 0.5, 1.0)
 OUTCOMES = 3  # protected ones of doses
-FIT = 0.5  # an interaction of two drugs, against the effect of one
+FIT = 0.5  # strength of an interaction of two drugs, relative to the effect of one
 
-# An ACTG-like trial: columns, and what is planted of (CD4 gain; CD8 change, off treatment, event).
+# An ACTG-like trial: columns, and the planted effects on (CD4 gain; CD8 change, off treatment, event).
 PATIENTS = 500
 TREATMENTS = ("zidovudine + didanosine", "zidovudine + zalcitabine", "didanosine")
 COVARIATES = ("age", "weight", "karnofsky", "cd4", "cd8", "sex", "drug use", "symptoms")
 BINARY = {"sex": 0.83, "drug use": 0.13, "symptoms": 0.17}  # share of patients
 PLANTED = np.array([[0.6, 0.4, 0.5], [0.5, -0.1, 0.1], [0.3, 0.1, 0.0], [-0.2, -0.1, -0.2]])
-SCATTER = 0.3  # of what the other columns do, against a treatment
+SCATTER = 0.3  # spread of the effects of the other columns, relative to that of a treatment
 
 
 def guarded_arms(
@@ -44,8 +44,8 @@ def guarded_arms(
 ) -> Instance:
     """Fixed arms of different lengths, 0.1 to 1, with a tolerance for every side effect.
 
-    The vectors are those of `synthetic` with the same seed. A long arm moves everything, a short one
-    nothing: which long arms are within all tolerances is what there is to learn.
+    The vectors are those of `synthetic` with the same seed. A long arm has large effects, a short one
+    almost none. The task is to learn which long arms are within all tolerances.
 
     arms           how many
     dim            d, the length of an action
@@ -88,7 +88,7 @@ def dose_grid(
     tolerance      of every protected effect, as in Instance
     penalty        of a unit beyond it, as in Instance
     noise_scale    R
-    levels         False: every outcome is zero where nothing is given, and the player knows
+    levels         False: every outcome is zero without a dose, and the policy knows it
     seed           of everything that is drawn
 
     >>> import sidestep as ss
@@ -133,7 +133,7 @@ def dose_box(
 
     Its corners have length 1. The best setting moves the target as far as the tolerances allow.
 
-    dim            d, how many levers
+    dim            d, number of factors
     n_protected    L, number of protected outcomes
     tolerance      of every protected effect, as in Instance
     penalty        of a unit beyond it, as in Instance
@@ -166,8 +166,8 @@ def actg_like(
     Drawn from a description of ACTG 175 and from nothing else. A patient on one of four treatments is an
     arm in R^15: three treatments against zidovudine alone, eight covariates at mean 0 and variance 1,
     the treatment's product with CD4 at the start (three columns) and that of any of them with symptoms;
-    all divided by the length of the longest. Protected: CD8 change, which may go neither way, stopping
-    the treatment and an event, of which only a rise harms.
+    all divided by the length of the longest. Protected: CD8 change, limited in both directions, and
+    stopping the treatment and an event, limited only upwards.
 
     patients       how many, each an arm
     tolerance      of every protected effect, as in Instance
@@ -198,7 +198,7 @@ def actg_like(
 
 
 def _covariate(rng: Generator, name: str, patients: int) -> FloatArray:
-    """One column of the patients, to mean 0 and variance 1 of where it is drawn from."""
+    """One covariate of the patients; its distribution has mean 0 and variance 1."""
     if name not in BINARY:
         return rng.standard_normal(patients)
     share = BINARY[name]

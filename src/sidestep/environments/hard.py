@@ -1,4 +1,4 @@
-"""Worlds that are hard on purpose: optimism locks in, T^(3/4) is lost, the good arms are blind."""
+"""Worlds that are hard on purpose: optimism locks in, regret is T^(3/4), good arms are uninformative."""
 
 import math
 
@@ -13,17 +13,21 @@ from sidestep.environments.sources import Menus
 from sidestep.errors import InputError
 
 WIDEST = math.pi / 5  # beyond this angle sin(3 alpha) falls below sin(2 alpha)
-CONTEST = 0.05, 0.4  # how far the two good arms of a blind spot may lie apart
-BAD = 0.2  # how far its third arm lies below the best, at least
+CONTEST = (
+    0.05,
+    0.4,
+)  # smallest and largest difference of the rewards of the two good arms of a blind spot
+BAD = 0.2  # smallest distance of its third arm's reward from the best
 
 
 def failure(noise_scale: float = 0.1) -> Instance:
     """The paper's failure of optimism: two arms, of which the worse says nothing about the better.
 
     d = 2, L = 1, theta_0 = u(pi/4), theta_1 = u(0), arms u(pi/4) and u(pi/2), rewards 1/2 and
-    sqrt(1/2). Playing the first arm never shows theta_1 along u(-pi/4), where the optimist hopes.
-    The example grants theta_0; here it is learned as well, from a cold start. Whether a run locks in
-    depends on noise and regularisation: at R = 0.001 it does not (errata, D).
+    sqrt(1/2). Playing the first arm never measures theta_1 along u(-pi/4), the direction that an
+    optimistic policy needs. In the example theta_0 is known; here it is learned as well, without earlier
+    data. Whether a run locks in depends on noise and regularisation: at R = 0.001 it does not
+    (docs/deviations.md, D).
 
     noise_scale   R
 
@@ -50,15 +54,16 @@ def lower_bound(
     instance 2. A round offers u(pi - alpha) and u(2 alpha), and with even odds also u(pi - 3 alpha),
     which is best in instance 1 and not in instance 2.
 
-    alpha is T^(-1/4) as printed. Its constants are for R = 1; with `corrected` it is
-    sqrt(R) T^(-1/4), which keeps the two instances as hard to tell apart at any noise (errata, C4).
-    The paper's constants want alpha <= 1/4; the order of the arms needs alpha < pi/5 only.
+    alpha is T^(-1/4) as printed. The paper's constants are for R = 1; with `corrected` alpha is
+    sqrt(R) T^(-1/4), with which the two instances are equally hard to distinguish at any noise
+    (docs/deviations.md, C4). The paper's constants need alpha <= 1/4; the order of the arms needs only
+    alpha < pi/5.
 
     horizon       T, which alpha depends on
     which         1 or 2
     noise_scale   R
-    alpha         the angle, where it is not to depend on T
-    corrected     whether it depends on R
+    alpha         the angle, if it should not depend on T
+    corrected     whether alpha depends on R
 
     >>> import sidestep as ss
     >>> ss.environments.lower_bound(10_000, which=1).problem.n_protected
@@ -83,9 +88,9 @@ def lower_bound(
 def blind_spot(noise_scale: float = 0.1) -> Instance:
     """Two good arms that cannot show what separates them, and a bad one that can.
 
-    d = 3, L = 1, unit vectors known to three digits; rewards -0.019, 0.181, -0.334. Optimism with
-    exact ellipsoids and plain Thompson sampling are linear on it: only paying for the third arm
-    tells the first two apart.
+    d = 3, L = 1, unit vectors given to three digits; rewards -0.019, 0.181, -0.334. Optimism with
+    exact ellipsoids and plain Thompson sampling have linear regret on it: only measuring along the
+    costly third arm separates the first two.
 
     noise_scale   R
 
@@ -102,9 +107,9 @@ def blind_spot(noise_scale: float = 0.1) -> Instance:
 def blind_spot_family(seed: int = 0, noise_scale: float = 0.1) -> Instance:
     """One of a random family of blind spots, by its seed; d = 3, L = 1.
 
-    theta_0 and theta_1 are drawn evenly from the sphere, the good arms u(phi), u(psi) evenly from the
+    theta_0 and theta_1 are uniform on the sphere, the good arms u(phi), u(psi) uniform on the
     circle in the plane of e_1 and e_2; the bad arm is e_3. Draws are repeated until `is_blind_spot`:
-    about one in thirty is kept. `blind_spot` itself would be.
+    about one in thirty is accepted. `blind_spot` satisfies the condition too.
 
     seed          which of them
     noise_scale   R
@@ -124,13 +129,13 @@ def blind_spot_family(seed: int = 0, noise_scale: float = 0.1) -> Instance:
 
 
 def is_blind_spot(theta: FloatArray, arms: FloatArray) -> bool:
-    """Whether the good arms leave their own order open, and nobody would play the bad one for gain.
+    """Whether the good arms cannot show their own order, and the bad arm is never worth playing.
 
-    The good arms never show theta_1 along e_3. By rewards, in truth and as they look to a player who
-    takes that component for zero:
+    The good arms never measure theta_1 along e_3. Compare the true rewards with the apparent ones, which
+    take that component as zero:
 
-    the good arms lie 0.05 to 0.4 apart in truth, and look to be in the other order;
-    the bad arm is the worst in truth, and 0.2 below the best in truth and in looks.
+    the true rewards of the good arms differ by 0.05 to 0.4, and the apparent ones have the other order;
+    the bad arm has the lowest true reward, and is 0.2 below the best in true and apparent reward.
     """
     flat = theta.copy()
     flat[1, 2] = 0.0
@@ -150,5 +155,5 @@ def _blind_arms(phi: float, psi: float) -> FloatArray:
 
 
 def _unit(*angles: float) -> FloatArray:
-    """u(angle) = (cos, sin), one a row."""
+    """u(angle) = (cos, sin), one per row."""
     return np.column_stack([np.cos(angles), np.sin(angles)])

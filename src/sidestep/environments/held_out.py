@@ -1,6 +1,6 @@
-"""Worlds on which nothing was tuned: kinds that an independent audit of this package played.
+"""Worlds on which nothing was tuned: the kinds of worlds of an independent audit of this package.
 
-Built anew from their descriptions. All vectors have length one unless it is said otherwise, and all are
+They are built from their descriptions. All vectors have length one unless stated otherwise, and all are
 drawn from the seed.
 """
 
@@ -22,16 +22,16 @@ from sidestep.environments.sources import FreshArms
 from sidestep.environments.synthetic import random_vectors, unit_rows
 
 NEARLY = math.radians(8)  # the angle of two protected vectors that are nearly parallel
-REST = 0.1  # length of what protection leaves of the target, where that is tiny
-WIDE = 10.0  # M as told, where it is ten times the truth
-SHORT = 0.05  # length of arms whose rewards nearly tie
-DEAR = 0.35  # how far the arm that shows the rest lies below them, at least
-APART = 0.05, 0.4  # how far the two contenders of a blind spot may lie apart
-UNEVEN = (0.5, 10.0, 10.0, 3.0, 3.0)  # noise of every outcome, against `noise_scale`
+REST = 0.1  # length of theta_perp in "tiny-rest"
+WIDE = 10.0  # M in "wide-prior", ten times the truth
+SHORT = 0.05  # length of the arms with nearly equal rewards in "dear-oracle"
+DEAR = 0.35  # smallest distance of the informative arm's reward from theirs
+APART = 0.05, 0.4  # smallest and largest difference of the two best rewards of a blind spot
+UNEVEN = (0.5, 10.0, 10.0, 3.0, 3.0)  # noise of every outcome, in units of `noise_scale`
 
 
 class Kind(NamedTuple):
-    """How the vectors and the arms of one kind are drawn, and M as its player is told."""
+    """How the vectors and the arms of one kind are drawn, and the M that its policy knows."""
 
     draw: Callable[[Generator], tuple[FloatArray, Any]]
     norm_bound: float = 1.0
@@ -44,14 +44,14 @@ def held_out(kind: str, noise_scale: float = 0.1, *, seed: int = 0) -> Instance:
                   "interactions": four drugs at three doses with products, 80 arms of different lengths;
                   "many-outcomes": thirty protected vectors of rank 2 in R^12, 100 arms;
                   "near-parallel": two protected vectors eight degrees apart in R^6, 50 arms;
-                  "uneven-noise": noise of 0.5 to 10 times `noise_scale`, 50 fresh arms a round;
-                  "tiny-rest": of the target's squared length 99% is protected;
+                  "uneven-noise": noise of 0.5 to 10 times `noise_scale`, 50 fresh arms per round;
+                  "tiny-rest": 99% of the target's squared length is protected;
                   "one-hot": the arms are the twelve axes;
                   "all-but-one": five independent protected vectors in R^6;
-                  "wide-prior": the player is told that vectors may be ten times as long as they are;
-                  "dear-oracle": ten short arms nearly tie, and the one that shows the rest is far worse;
+                  "wide-prior": M is ten times the length of the vectors;
+                  "dear-oracle": ten short arms nearly tie, and the one informative arm is far worse;
                   "blind-six": a blind spot in R^6 with 17 arms;
-                  "rank-deficient": arms in four of six dimensions, which leave open what is best
+                  "rank-deficient": arms in four of six dimensions, which do not determine the best arm
     noise_scale   R
     seed          of everything that is drawn
 
@@ -116,7 +116,7 @@ def _plain(rng: Generator) -> tuple[FloatArray, Any]:
 
 
 def _dear_oracle(rng: Generator) -> tuple[FloatArray, Any]:
-    """Drawn again until the long arm is worth that much less than every short one."""
+    """Drawn again until the reward of the long arm is at least DEAR below that of every short one."""
     while True:
         theta, turns = random_vectors(rng, 3, 1, 1), rng.uniform(0.0, 2 * math.pi, 10)
         short = SHORT * np.column_stack([np.cos(turns), np.sin(turns), np.zeros(10)])
@@ -127,7 +127,7 @@ def _dear_oracle(rng: Generator) -> tuple[FloatArray, Any]:
 
 
 def _blind_six(rng: Generator) -> tuple[FloatArray, Any]:
-    """Drawn again until the best arm looks worse than another to who takes the unseen part for zero."""
+    """Drawn again until the best arm seems worse than another if the unmeasured part is taken as zero."""
     while True:
         theta = random_vectors(rng, 6, 1, 1)
         good = np.column_stack([unit_rows(rng.standard_normal((16, 5))), np.zeros(16)])

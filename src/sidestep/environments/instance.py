@@ -1,4 +1,4 @@
-"""A world: hidden vectors, where actions come from, noise, and the regret that only nature sees."""
+"""A world: hidden vectors, a source of actions, noise, and the regret, which no policy sees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Truth(NamedTuple):
 
     theta: FloatArray  # (L+1, d)
     theta_perp: FloatArray  # (d,)
-    level: FloatArray  # (L+1,): what is measured where nothing is done
+    level: FloatArray  # (L+1,): mean feedback of the zero action
     noise: int
     scale: FloatArray  # (L+1,)
     has_limits: bool  # the aim is `within`; else the projected reward
@@ -40,19 +40,19 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """One protected linear bandit, all of it: what the player is told and what it is not.
+    """A protected linear bandit, including what is hidden from the policy.
 
     theta         the hidden vectors, row 0 the target; (L+1, d)
     actions       what may be played: `Arms`, a solid, `FreshArms` or `Menus`
     noise_scale   R, one for all or one per outcome
     norm_bound    M, at least the length of the longest vector
-    subspace_dim  what the player is told of the rank; None: the true rank of the protected vectors
+    subspace_dim  the rank that the policy knows; None: the true rank of the protected vectors
     noise   "gaussian" with standard deviation R; "rademacher", +-R; "uniform" on +-sqrt(3) R, whose
             standard deviation is R; "bernoulli": the feedback is a coin whose mean is <a, theta_i>,
-            which must lie in [0, 1] for every arm, and the player is told R = 1/2, not `noise_scale`
+            which must lie in [0, 1] for every arm, and the policy knows R = 1/2, not `noise_scale`
     tolerance     as in Problem: regret and genie then follow that aim
     penalty       as in Problem
-    intercept     level of every outcome, which feedback has on top and no aim sees; the player is told
+    intercept     level of every outcome: added to the feedback, not part of the reward; the policy knows
                   only that there is one; (L+1,)
 
     >>> import numpy as np, sidestep as ss
@@ -75,7 +75,7 @@ class Instance:
     problem: Problem = field(init=False)
     truth: Truth = field(init=False)
 
-    if TYPE_CHECKING:  # lists are as good as arrays
+    if TYPE_CHECKING:  # the constructor also accepts lists
 
         def __init__(
             self,
@@ -141,7 +141,7 @@ class Instance:
         )
 
     def observe(self, query: Query, rng: Generator) -> float:
-        """Feedback of a query: <a, theta_i> and noise. Every call takes one draw."""
+        """Feedback of a query: <a, theta_i> plus noise. Every call draws one random number."""
         query = checked_query(self.problem, query)
         check_rng(rng)
         draw = rng.standard_normal() if self.truth.noise == GAUSSIAN else rng.random()
@@ -152,11 +152,11 @@ class Instance:
         return value
 
     def reward(self, action: FloatArray) -> float:
-        """What an action is worth: <a, theta_perp>, or within tolerances. No player ever sees it."""
+        """Reward of an action: <a, theta_perp>, or its value within tolerances. No policy sees it."""
         return float(worth(self.truth, np.array(action, dtype=float)))
 
     def best_reward(self, actions: Actions) -> float:
-        """What the genie earns in a round with these actions."""
+        """Reward of the genie in a round with these actions."""
         if isinstance(actions, Arms):
             return float(rewards_of(self.truth, actions.columns).max())
         if self.truth.has_limits:
@@ -164,13 +164,13 @@ class Instance:
         return float(best_in(actions.body, self.truth.theta_perp))
 
     def regret(self, query: Query, actions: Actions) -> float:
-        """Pseudo-regret of a round; below zero where an action off the menu beats the menu."""
+        """Pseudo-regret of a round; negative if an action off the menu is better than the menu."""
         return self.best_reward(actions) - self.reward(query.action)
 
 
 @kernel(refcounts=False)
 def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> float:
-    """What is measured, given the chance of the round: a normal, or a uniform in [0, 1)."""
+    """The feedback, given the random number of the round: a normal, or a uniform in [0, 1)."""
     mean = dot(truth.theta[index], action) + truth.level[index]
     if truth.noise == GAUSSIAN:
         return mean + truth.scale[index] * draw
@@ -179,20 +179,20 @@ def feedback_of(truth: Truth, action: FloatArray, index: int, draw: float) -> fl
     if truth.noise == UNIFORM:
         return mean + truth.scale[index] * np.sqrt(3.0) * (2.0 * draw - 1.0)
     if mean < -SLACK or mean > 1.0 + SLACK:
-        return np.nan  # no coin has that mean; the caller says so
+        return np.nan  # not a mean of a coin; the caller raises
     return 1.0 if draw < mean else 0.0
 
 
 @kernel
 def worth(truth: Truth, action: FloatArray) -> float:
-    """What an action is worth under the aim of the world."""
+    """Reward of an action under the aim of the world."""
     if truth.has_limits:
         return value_within(truth.limits, truth.theta, action)
     return dot(truth.theta_perp, action)
 
 
 def rewards_of(truth: Truth, columns: FloatArray) -> FloatArray:
-    """What every arm of one menu is worth, or of many; columns (..., d, K); (..., K)."""
+    """Rewards of all arms of one menu or of many; columns (..., d, K); (..., K)."""
     if truth.has_limits:
         return fined(np.einsum("vj,...jk->...vk", truth.theta, columns), truth.limits)
     return np.asarray(np.einsum("j,...jk->...k", truth.theta_perp, columns))
@@ -206,7 +206,7 @@ def best_in(body: Body, theta_perp: FloatArray) -> float:
 
 
 def not_a_coin(came: str) -> str:
-    """Why an action off the menu cannot be measured by tossing a coin."""
+    """Error text: why an action off the menu cannot have Bernoulli feedback."""
     return f"bernoulli noise needs <a, theta_i> in [0, 1] for every action played, got {came}"
 
 

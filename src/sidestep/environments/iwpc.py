@@ -1,6 +1,6 @@
-"""The IWPC Warfarin table as people hold it: told by its content, checked, every dropped row counted.
+"""Reads the copies of the IWPC Warfarin table: recognised by content, checked, dropped rows counted.
 
-Three copies are known: a CSV passed around for coursework (UTF-8 with a byte order mark, CRLF, a blank
+Three copies are known: a CSV used in courses (UTF-8 with a byte order mark, CRLF, a blank
 last row, unnamed columns), the workbook of the source with its sheets `Metadata` and `Subject Data`,
 and a CSV that a spreadsheet saved again (`2-3` became `3-Feb`, `10 - 19` became `19-Oct`, in columns
 that are not read here). Columns are found by the letters and digits of their names.
@@ -40,7 +40,7 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Column(NamedTuple):
-    """A column that is read: what we call it, how its name in the table begins, what may stand there."""
+    """A column that is read: our name, the beginning of its name in the table, its possible values."""
 
     word: str
     name: str
@@ -60,14 +60,16 @@ GENOTYPE = Column("VKORC1 genotype", "VKORC1 genotype: -1639 G>A (3673)")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Where the rows of a table went; each dropped row counts once, for the first reason it has."""
+    """How many rows were kept and dropped; each dropped row counts once, for its first reason."""
 
     rows: int
-    dropped: tuple[tuple[str, int], ...]  # reason and number, in the order in which they are asked
+    dropped: tuple[
+        tuple[str, int], ...
+    ]  # reason and number, in the order in which they are checked
     kept: int
 
     def summary(self) -> str:
-        """One aligned line a reason."""
+        """One aligned line per reason."""
         parts = [(f"  {reason}", count) for reason, count in self.dropped if count]
         lines = [("rows in the table", self.rows), *parts, ("records kept", self.kept)]
         width = max(len(label) for label, _ in lines)
@@ -161,7 +163,7 @@ def _table(path: Path, wanted: Sequence[Column]) -> tuple[list[list[str]], int, 
 def _with_header(
     path: Path, wanted: Sequence[Column]
 ) -> tuple[list[list[str]], int, dict[Column, list[int]]]:
-    """The reading of the file, and the row of it, that names the most of the wanted columns."""
+    """Of all readings of the file and their rows, the one that names most of the wanted columns."""
     best: tuple[list[list[str]], int, dict[Column, list[int]]] = ([], 0, {})
     for rows in _grids(path):
         for number, row in enumerate(rows[:HEADER_WITHIN]):
@@ -274,7 +276,7 @@ def _numbers(path: Path, column: Column, cells: Sequence[str], at: Sequence[int]
 
 
 def _check_subjects(path: Path, subjects: Sequence[str], at: Sequence[int]) -> None:
-    """Nobody may stand in the table twice."""
+    """Raise if a subject is in the table twice."""
     seen: dict[str, int] = {}
     for subject, number in zip(subjects, at, strict=True):
         if subject in seen:
@@ -287,7 +289,7 @@ def _check_subjects(path: Path, subjects: Sequence[str], at: Sequence[int]) -> N
 
 
 def _check_width(path: Path, body: Sequence[tuple[int, list[str]]], width: int) -> None:
-    """A row with more cells than the header has shifted its columns."""
+    """Raise if a row has more cells than the header: its columns are shifted."""
     for number, row in body:
         if any(cell.strip() for cell in row[width:]):
             raise InputError(

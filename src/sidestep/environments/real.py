@@ -1,4 +1,4 @@
-"""Real data that ships with a dependency: no file to find, no terms to accept."""
+"""Real data that come with a dependency: no file to obtain, no terms to accept."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ from sidestep.environments.instance import Instance
 from sidestep.errors import InputError
 
 COVARIATES = 4  # age, sex, body mass index, blood pressure; the six serum measures follow
-SEX = 1  # two values, so its square is no feature
+SEX = 1  # two values, so its square is not a feature
 
 
 def diabetes(
@@ -26,7 +26,7 @@ def diabetes(
 
     The set of Efron, Hastie, Johnstone and Tibshirani (2004), 442 patients, as scikit-learn bundles
     it (extra `data`). The serum measures are blood lipids and sugar that move together, so their six
-    vectors nearly lie in a space of three or four dimensions: a test of CORE-SET that nobody drew.
+    vectors nearly lie in a space of three or four dimensions: a test of CORE-SET on real data.
 
     actions    a patient's age, sex, body mass index and blood pressure, their six products and three
                squares (sex has two values), each to mean 0 and variance 1, then every row to unit
@@ -36,11 +36,11 @@ def diabetes(
                so that norm_bound = 1 (R^2 from 0.17 to 0.39)
     rank       singular values of the six protected vectors, relative to the first: 1, 0.45, 0.27,
                0.18, 0.07, 0.008. Those above `threshold` count: 4 at 0.1, 3 at 0.25. The vectors are
-               cut to exactly that rank (the nearest of that rank), so what the player is told is true;
-               at rank 4 this moves them by 6% of their size
+               replaced by the nearest vectors of exactly that rank, so the rank that the policy knows is
+               true; at rank 4 this changes them by 6% of their size
     tolerance  of every serum measure, and the penalty of a unit beyond it; None: the paper's reward
 
-    Nothing is claimed about patients: age is no therapy. It is a geometry that occurs.
+    Nothing is claimed about patients: age is not a therapy. Only the geometry is used.
 
     noise_scale   R
     threshold     singular values below this share of the first do not count

@@ -1,4 +1,4 @@
-"""Where the actions of a round come from: the same arms always, one of several menus, or new ones."""
+"""Sources of the actions of a round: always the same arms, one of several menus, or new arms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from sidestep.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class FreshArms:
-    """`count` new unit vectors every round, drawn evenly from the sphere.
+    """`count` new unit vectors every round, uniform on the sphere.
 
     count   K, how many
     dim     d, the length of an action
@@ -44,7 +44,7 @@ class Menus:
     """One of several arm sets every round, drawn with the given weights.
 
     menus     the arm sets, as `Arms` or arrays
-    weights   how often each is on offer; None: all alike
+    weights   relative frequencies of the menus; None: all equal
 
     >>> import numpy as np, sidestep as ss
     >>> ss.environments.Menus([np.eye(2), [[0.6, 0.8]]], weights=[3, 1]).dim
@@ -53,7 +53,7 @@ class Menus:
 
     menus: Sequence[Arms | FloatArray]
     weights: Sequence[float] | None = None
-    odds: FloatArray = field(init=False, repr=False)  # cumulative
+    odds: FloatArray = field(init=False, repr=False)  # cumulative probabilities of the menus
 
     def __post_init__(self) -> None:
         menus = tuple(menu if isinstance(menu, Arms) else Arms(menu) for menu in self.menus)
@@ -106,13 +106,13 @@ class Source(NamedTuple):
 
 
 def compiled_source(source: ActionSource) -> Source:
-    """The source as compiled code reads it; fresh arms are put in later."""
+    """The source as compiled code reads it; fresh arms are filled in later."""
     menus = arm_sets(source)
     if isinstance(source, FreshArms):
         empty = np.empty((0, source.dim, source.count)), np.empty((0, source.count))
         return Source(FRESH, *empty, np.array([source.count]))
     sizes = np.array([len(menu) for menu in menus], dtype=np.int64)
-    if isinstance(source, Arms):  # no copy: a table may be large
+    if isinstance(source, Arms):  # no copy: there may be many arms
         return Source(LISTED, source.columns[None], source.squared[None], sizes)
     columns = np.zeros((len(sizes), source.dim, max(sizes, default=0)))
     squared = np.zeros((len(sizes), max(sizes, default=0)))
@@ -139,7 +139,7 @@ def draw_actions(source: ActionSource, rng: Generator) -> Actions:
 
 
 def pick(odds: FloatArray, chance: FloatArray) -> IntArray:
-    """Which menu a round has, given its chance in [0, 1); (n,)."""
+    """The menu of every round, given uniforms in [0, 1) (n,); (n,)."""
     return np.minimum(np.searchsorted(odds, chance, side="right"), len(odds) - 1)
 
 

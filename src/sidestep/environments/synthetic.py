@@ -25,8 +25,8 @@ def synthetic(
 ) -> Instance:
     """Unit vectors: the target anywhere, the protected ones in a random subspace.
 
-    The paper says only that vectors are drawn from N(0, I) and normalised; how L of them come to span
-    s dimensions it leaves open. Here: a random s-dimensional subspace, L Gaussian vectors in it (E2).
+    The paper says only that vectors are drawn from N(0, I) and normalised, not how L of them span
+    s dimensions. Here they are L Gaussian vectors in a random s-dimensional subspace (E2).
 
     dim            d, the length of an action
     n_protected    L, number of protected outcomes
@@ -65,7 +65,7 @@ def unit_rows(rows: FloatArray) -> FloatArray:
 
 
 def _source(arms: int | str | ActionSource, dim: int, rng: Generator) -> ActionSource:
-    """Where actions come from, in the words that a spec can write."""
+    """The source of actions from the argument `arms`, as a spec may write it."""
     if isinstance(arms, int):
         return FreshArms(arms, dim)
     if not isinstance(arms, str):

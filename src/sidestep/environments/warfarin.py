@@ -1,7 +1,8 @@
 """The Warfarin experiment: therapy records as arms, stability as the target, INR protected.
 
-A benchmark geometry, and no medicine: the fits explain about 0.6% of the variance (docs/warfarin.md).
-The table is not shipped and not downloaded; `SOURCE` says where it is obtained and under what terms.
+This is a benchmark geometry, not medicine: the fits explain about 0.6% of the variance
+(docs/warfarin.md). The table is neither included nor downloaded; `SOURCE` says where to get it and under
+which terms.
 """
 
 import re
@@ -69,7 +70,7 @@ PRESETS = {
 
 
 class Effects(NamedTuple):
-    """What an arm does: its reward, and its effect on either outcome."""
+    """The reward of an arm, and its effect on both outcomes."""
 
     reward: float
     target: float
@@ -78,7 +79,7 @@ class Effects(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WarfarinReport:
-    """What a reader should know of a Warfarin world before its regret curves."""
+    """What a reader should know about a Warfarin world before looking at its regret."""
 
     source: str  # print it beside every figure
     synthetic: bool
@@ -95,7 +96,7 @@ class WarfarinReport:
     r_squared: tuple[float, float] | None  # of the fits of target and protected outcome
     best: Effects  # of the arm with the largest reward
     greedy: Effects  # of the arm with the largest target effect, protection ignored
-    greedy_loss: float  # a round
+    greedy_loss: float  # per round
 
     def summary(self) -> str:
         """Aligned lines for a terminal."""
@@ -157,8 +158,8 @@ def warfarin(
 
     Rows become unit vectors (none is zero, a dose is above 0). theta_0 and theta_1 are least squares
     without intercept on them, of stability and INR - 2.5, of minimum norm where the arms do not span:
-    a warning names the column then, and no policy can know the best arm for certain (9.5). The paper
-    swaps the names of the two outcomes between model and text; this is its text (E3).
+    a warning names the column then, and no policy can know the best arm for certain. The paper
+    swaps the two outcomes between model and text; this follows its text (E3).
 
     The real file is PharmGKB/ClinPGx submission PS206767 (CC BY-SA 4.0, not to be sold, a research
     resource, not for treatment decisions). Nothing is downloaded.
@@ -183,7 +184,7 @@ def warfarin_lookalike(
     1832 records: statins exclusive, in exactly the numbers of the public table; ln dose normal, on a
     grid of 1.25 mg/week in 4.5..120; amiodarone (full-rank) given to 113 at random. The vectors are
     planted, in the coordinates of the scale, so that protection matters: with scale max an
-    unprotected greedy player loses more than 0.2 a round. Presets differ in their columns only.
+    unprotected greedy policy loses more than 0.2 per round. Presets differ only in their columns.
 
     seed     of the records
     scale    raw: mg/week; max: every column divided by its maximum
@@ -206,7 +207,7 @@ def describe(
     scale: str = "raw",
     target: str = "stability",
 ) -> WarfarinReport:
-    """The same world as `warfarin`, in figures: what was read, what can be learned, what is at stake."""
+    """A report about the world that `warfarin` builds: rows read, directions reached, rewards."""
     world = (
         _drawn(0, preset, scale, target)
         if path is None
@@ -277,7 +278,7 @@ def _drawn(seed: int, preset: str, scale: str, target: str) -> _World:
 
 
 def _arms(taken: FloatArray, scale: str) -> Arms:
-    """One unit vector a record."""
+    """One unit vector per record."""
     if look_up("scale", scale, {word: word for word in SCALES}) == "max":
         largest = taken.max(axis=0)
         taken = taken / np.where(largest > 0, largest, 1.0)
@@ -293,7 +294,7 @@ def _outcome_order(target: str) -> list[int]:
 def _instance(
     world: _World, noise_scale: float, tolerance: Tolerance, penalty: float | None
 ) -> Instance:
-    """The world, with a warning where its arms do not span."""
+    """The world; warns if its arms do not span the space."""
     missing = unreached(world.arms)
     if len(missing):
         warnings.warn(

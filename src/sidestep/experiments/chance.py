@@ -1,8 +1,8 @@
-"""The chance of a run: drawn by numpy, many rounds at a time, and handed to the compiled loop as arrays.
+"""The random numbers of a run: drawn by numpy, many rounds at a time, and passed to the compiled loop.
 
-A round takes from three streams what `play` takes from them, in the same order, so that a run is the same
-whoever plays it. Runs with one seed meet the same fresh arms: where those of a whole run are not too many
-they are kept for the next policy, because drawing them costs most of a round.
+A round takes from three streams what `play` takes from them, in the same order, so a run is the same
+compiled or not. Runs with the same seed get the same fresh arms. If the arms of a whole run are not too
+many, they are kept for the next policy, because drawing them takes most of the time of a round.
 """
 
 from collections.abc import Sequence
@@ -18,34 +18,34 @@ from sidestep.core.forms import Menu
 from sidestep.environments.instance import GAUSSIAN, Instance
 from sidestep.environments.sources import FreshArms, Menus, fresh_columns, pick
 
-BATCH = 1 << 16  # rounds between two chances to press Ctrl-C, at most
-BATCH_BYTES = 1 << 20  # of chance drawn beforehand, so that it stays in the cache
+BATCH = 1 << 16  # most rounds per batch; Ctrl-C works between batches
+BATCH_BYTES = 1 << 20  # of random numbers per batch, so that they stay in the cache
 DECK_BYTES = 1 << 25  # of fresh arms that are kept for the next run
 
 
 class Chance(NamedTuple):
-    """What chance brings to n rounds, the first of them round `before` + 1."""
+    """The random numbers of n rounds; the first of them is round `before` + 1."""
 
     before: int
     menus: IntArray  # (n,): which menu
     noise: FloatArray  # (n,)
-    uniforms: FloatArray  # (n, u): what a policy takes
-    normals: FloatArray  # (n, m)
+    uniforms: FloatArray  # (n, u): for the policy
+    normals: FloatArray  # (n, m): for the policy
 
 
 def streams_of(seed: int) -> list[Generator]:
-    """Chance for arms, noise and choice, apart."""
+    """Separate generators for arms, noise and choice."""
     check_integer("seed", seed, low=0)
     return [default_rng(child) for child in SeedSequence(seed).spawn(3)]
 
 
 class Dealer:
-    """Deals the chance of one run, batch after batch."""
+    """Draws the random numbers of one run, batch after batch."""
 
     def __init__(self, instance: Instance, seed: int, horizon: int, takes: Sequence[int]) -> None:
         self.instance, self.horizon, self.takes = instance, horizon, takes
         self.arms, self.noise, self.choice = streams_of(seed)
-        self.dealt = 0  # rounds
+        self.dealt = 0  # rounds drawn so far
         source, self.deck = instance.actions, None
         per_round = 1 + sum(takes)
         if isinstance(source, FreshArms):
@@ -55,7 +55,7 @@ class Dealer:
         self.size = max(1, min(BATCH, BATCH_BYTES // (8 * per_round)))
 
     def deal(self) -> Chance:
-        """The chance of the next rounds."""
+        """The random numbers of the next batch of rounds."""
         before, n = self.dealt, min(self.size, self.horizon - self.dealt)
         self.dealt += n
         source, gaussian = self.instance.actions, self.instance.truth.noise == GAUSSIAN
@@ -66,7 +66,7 @@ class Dealer:
         return Chance(before, menus, noise, *self._draws(n))
 
     def fresh(self, chance: Chance) -> Menu | None:
-        """Fresh arms for the rounds of a batch, (n, d, K) and (n, K); None where arms are not fresh."""
+        """Fresh arms for the rounds of a batch, (n, d, K) and (n, K); None if arms are not fresh."""
         source, n = self.instance.actions, len(chance.noise)
         if not isinstance(source, FreshArms):
             return None
@@ -76,7 +76,7 @@ class Dealer:
         return Menu(self.deck.columns[rounds], self.deck.squared[rounds])
 
     def _draws(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """What a policy takes in n rounds: in each of them uniforms, then normals."""
+        """The policy's random numbers for n rounds: in each round uniforms, then normals."""
         uniforms, normals = np.empty((n, self.takes[0])), np.empty((n, self.takes[1]))
         if all(self.takes):
             for t in range(n):

@@ -1,6 +1,6 @@
-"""Where jobs run: here, in processes, or on a Dask cluster. Results come as they are finished.
+"""Runs jobs in this process, in worker processes or on a Dask cluster; yields results as they finish.
 
-Ctrl-C ends a run of jobs at once: what is finished still comes, what is in hand is given up.
+Ctrl-C stops at once: finished results are still yielded, running jobs are dropped.
 """
 
 from collections import deque
@@ -33,17 +33,17 @@ class Serial:
         """One result a job."""
         for job in jobs:
             result = work(job)
-            with uninterrupted():  # until the caller has kept it
+            with uninterrupted():  # until the caller has saved the result
                 yield result
 
 
 class Processes:
-    """Several processes of this machine. What a process that dies had in hand is run again.
+    """Several processes of this machine. The job of a process that dies is run again.
 
-    The pool of concurrent.futures waits for its jobs before it lets Ctrl-C through, and stops all of
-    its processes where one dies; here each has a pipe of its own, and can be done without.
+    The pool of concurrent.futures waits for its jobs before it reacts to Ctrl-C, and stops all of
+    its processes if one dies. Here each process has its own pipe, and can be replaced.
 
-    Between two runs of jobs the processes wait, with everything that they have imported and compiled.
+    Between two calls of `run` the processes wait, with everything that they have imported and compiled.
     They end with this object.
     """
 
@@ -63,7 +63,7 @@ class Processes:
                     workers[worker.pipe] = worker
                     worker.take(work, *todo.popleft())
                 for pipe in wait(list(workers)):
-                    with uninterrupted():  # until the caller has kept it
+                    with uninterrupted():  # until the caller has saved the result
                         yield from self._next(workers, pipe, work, todo)
         except KeyboardInterrupt:
             for worker in workers.values():
@@ -75,7 +75,7 @@ class Processes:
                 worker.stop()
 
     def _free_worker(self) -> "_Worker":
-        """A worker that waits for a job, or a new one; those that died while they waited are let go."""
+        """A worker that waits for a job, or a new one; workers that died while waiting are removed."""
         while self._idle:
             worker = self._idle.pop()
             if worker.process.is_alive():
@@ -86,7 +86,7 @@ class Processes:
     def _next(
         self, workers: dict[Any, "_Worker"], pipe: Any, work: Work, todo: deque[Any]
     ) -> list[Any]:
-        """What a worker hands back, none where it died; it has the next job in hand by then."""
+        """The result of a worker, in a list; empty if it died. Then gives the worker the next job."""
         worker = workers[pipe]
         try:
             result = worker.result()
@@ -108,7 +108,7 @@ class Processes:
 
 
 class _Worker:
-    """A process, and the job that it has in hand."""
+    """A process and its current job."""
 
     def __init__(self) -> None:
         self.pipe, theirs = FRESH.Pipe()
@@ -117,19 +117,19 @@ class _Worker:
         theirs.close()  # so that the pipe ends with the process
 
     def take(self, work: Work, job: Any, tries: int) -> None:
-        """Start on a job that may take down so many processes."""
+        """Start a job; after `tries` processes have died with it, it is not tried again."""
         self.job, self.tries = job, tries
         self.pipe.send((work, job))
 
     def result(self) -> Any:
-        """What came of the job; raises what it raised."""
+        """The result of the job; raises the exception that the job raised."""
         good, result = self.pipe.recv()
         if not good:
             raise result
         return result
 
     def finished(self) -> list[Any]:
-        """The result, where there is one by now."""
+        """The result in a list, if it is there already."""
         try:
             return [self.result()] if self.pipe.poll() else []
         except (EOFError, OSError):
@@ -143,7 +143,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection) -> None:
-    """The life of a worker process: a job comes, its result goes, until nobody is there."""
+    """Main function of a worker process: receive a job, send its result, until the pipe is closed."""
     try:
         while True:
             work, job = pipe.recv()
@@ -197,7 +197,7 @@ class Dask:
 
 
 def _checked_address(address: str) -> str:
-    """The address, or one sentence where nobody could be there."""
+    """The address; raises one sentence if it cannot be the address of a scheduler."""
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
         good = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port)

@@ -1,4 +1,4 @@
-"""Ctrl-C at a time that suits: what is being kept is kept first."""
+"""Delays Ctrl-C until a result that is being saved is complete."""
 
 import signal
 import threading
@@ -12,10 +12,10 @@ CAN_BLOCK = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
 def start_deaf(process: BaseProcess) -> None:
-    """Start a process that never sees Ctrl-C, which a terminal sends to every process at once.
+    """Start a process that does not receive Ctrl-C (a terminal sends it to every process at once).
 
-    It inherits which signals are blocked. The helper of multiprocessing that starts with the first
-    process unblocks Ctrl-C again, so it goes first.
+    The process inherits the set of blocked signals. The helper process of multiprocessing, which starts
+    with the first process, unblocks Ctrl-C again, so it is started first.
     """
     if CAN_BLOCK:
         resource_tracker.ensure_running()
@@ -25,9 +25,9 @@ def start_deaf(process: BaseProcess) -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is left.
+    """Delay Ctrl-C until the end of the block.
 
-    Another thread may catch a signal that is blocked in this one, so the handler is exchanged as well.
+    Another thread may receive a signal that is blocked in this one, so the handler is replaced as well.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

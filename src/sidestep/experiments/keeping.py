@@ -15,12 +15,12 @@ from sidestep.policies.recommend import recommend
 
 
 def kept(policy: Any, instance: Instance, trace: Trace) -> dict[str, Any]:
-    """What a report says of a run within tolerances; nothing where the world has none.
+    """The facts about tolerances in one run; empty if the world has none.
 
-    beyond    share of the kept rounds that moved a protected outcome beyond its tolerance
-    within    whether the action that is recommended after the last round is truly within all of them
-    said      whether the recommendation said so; None for a player who was told no tolerance
-    worth     what the recommended action is worth, the best being `best`
+    beyond    share of the recorded rounds that moved a protected outcome beyond its tolerance
+    within    whether the action recommended after the last round is truly within all tolerances
+    said      whether the recommendation said so; None for a policy that knows no tolerance
+    worth     true value of the recommended action; `best` is the largest possible value
     """
     if instance.problem.limits is None:
         return {}

@@ -1,12 +1,12 @@
 """The compiled whole-run loop: the same kernels as `ask` and `tell`, without Python in between.
 
 Over listed arms the forms of every menu are kept from round to round; a measurement changes one row of
-them. Chance was drawn before (chance.py). The loop goes from round `start` to `stop` and can be entered
-again where it left off; it stops earlier where the lock-in monitor wants to look, or a sweep of CORE-SET
-is worth a test.
+them. Random numbers are drawn before (chance.py). The loop plays rounds `start` to `stop` and can be
+entered again where it stopped; it stops earlier if the lock-in monitor is due
+or if the end of a sweep is worth a test of CORE-SET.
 
-What a round has in common for all policies is in kernels that do not see the knobs, so that numba reads
-them once.
+Code that is common to all policies is in kernels without the knobs as an argument, so that numba compiles
+it once.
 """
 
 import math
@@ -34,28 +34,28 @@ from sidestep.policies.monitoring import after_monitor
 
 
 class Game(NamedTuple):
-    """What is played: the hidden side, and where actions come from."""
+    """The world of a run: the hidden vectors, and the source of the actions."""
 
     truth: Truth
     source: Source
-    best: FloatArray  # the genie's reward: from every menu, or in every round where arms are fresh
+    best: FloatArray  # the genie's reward: one per menu, or one per round where arms are fresh
 
 
 class Span(NamedTuple):
-    """Which rounds to play, and which to keep."""
+    """Which rounds to play, and which to record."""
 
     start: int  # rounds played before
     stop: int
     horizon: int
     every: int
     learns_for: int
-    patience: int  # of the lock-in monitor; 0: nobody looks
+    patience: int  # of the lock-in monitor; 0: no monitor
     sweeps: Sweeps
-    so_far: float  # regret of all rounds before
+    so_far: float  # regret of all earlier rounds
 
 
 class Now(NamedTuple):
-    """A round once its action is chosen."""
+    """A round after its action was chosen."""
 
     round: int
     noise: float
@@ -64,7 +64,7 @@ class Now(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Forms of every menu; (menus, L+1, K), and which rows are filled; what else outlives a round."""
+    """What is kept between rounds: forms of every menu, (menus, L+1, K), filled rows, and buffers."""
 
     metric: int
     linear: FloatArray
@@ -72,13 +72,13 @@ class Kept(NamedTuple):
     unit_width: FloatArray
     filled: IntArray
     workspace: Workspace
-    verdict: IntArray  # (menus, 3): what the lock-in monitor says of the round to come
+    verdict: IntArray  # (menus, 3): verdict of the lock-in monitor for the next round
     action: FloatArray  # (d,): played in this round
     gain: FloatArray  # (d,): a buffer
 
 
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
-    """Forms of which no row is filled yet."""
+    """Forms of every menu, without any filled row."""
     menus, d, n_arms = len(source.sizes), *source.columns.shape[1:]
     shape = (menus, n_vectors, n_arms)
     return Kept(
@@ -121,7 +121,7 @@ def run_on_arms(
     span: Span,
     record: Record,
 ) -> tuple[int, float]:
-    """Play rounds on arms; how many were played by now, and the regret of them all."""
+    """Play rounds on arms; returns the number of rounds played so far, and their regret."""
     so_far, is_fresh = span.so_far, game.source.kind == FRESH
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
@@ -165,7 +165,7 @@ def run_on_ball(
     span: Span,
     record: Record,
 ) -> tuple[int, float]:
-    """The same on a solid."""
+    """Play rounds on a solid; returns the number of rounds played so far, and their regret."""
     so_far, theta_perp = span.so_far, game.truth.theta_perp
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
@@ -205,7 +205,7 @@ def chosen_on_ball(
     draws: Draws,
     action: FloatArray,
 ) -> Choice:
-    """What to do in a round on a solid; the action goes into a buffer, and its own array is let go."""
+    """What to do in a round on a solid; the action is copied into a buffer, and its array is freed."""
     chosen = choose_on_ball(knobs, evidence, core_set, body, draws)
     copy_into(chosen.action, action)
     return Choice(ON_A_SOLID, chosen.vector, chosen.phase, chosen.value)
@@ -213,20 +213,20 @@ def chosen_on_ball(
 
 @kernel(refcounts=False)
 def menu_of(source: Source, row: int, m: int) -> Menu:
-    """The menu in one row of the source, which has the size of menu m."""
+    """The menu in row `row` of the source; it has as many arms as menu m."""
     return Menu(source.columns[row], source.squared[row][: source.sizes[m]])
 
 
 @kernel(refcounts=False)
 def forget_forms(kept: Kept) -> None:
-    """Turn to arms that no earlier round had: nothing that was kept is true of them."""
+    """Mark all forms as not filled, because the next round has new arms."""
     for i in range(kept.filled.shape[1]):
         kept.filled[0, i] = 0
 
 
 @kernel(refcounts=False)
 def write_action(menu: Menu, arm: int, out: FloatArray) -> None:
-    """The action that an arm stands for, on the menu or off it, into `out` (d,)."""
+    """Write the action of an arm, on the menu or off it, into `out` (d,)."""
     if arm >= 0:
         copy_into(menu.columns[:, arm], out)
     else:
@@ -244,7 +244,7 @@ def end_round(
     choice: Choice,
     now: Now,
 ) -> bool:
-    """Measure what was chosen, write the round down if it is to be kept, learn; whether it did."""
+    """Measure, record the round if it is due, and learn; returns whether something was learned."""
     action, index = kept.action, choice.vector
     feedback = feedback_of(game.truth, action, index, now.noise)
     slot = record_round(record, span.every, span.horizon, now.round, choice, action)
@@ -266,7 +266,7 @@ def end_round(
 def update_forms(
     kept: Kept, evidence: Evidence, source: Source, index: int, surprise: float
 ) -> None:
-    """Bring the forms of every menu up to date with the last measurement."""
+    """Update the forms of every menu with the last measurement."""
     for m in range(source.sizes.size):
         forms, menu = forms_of(kept, m), menu_of(source, m, m)
         follow(kept.gain, forms, evidence, menu, kept.action, index, surprise)

@@ -1,4 +1,4 @@
-"""Many runs of one policy, on whatever runs them."""
+"""Many runs of one policy, with any executor."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol

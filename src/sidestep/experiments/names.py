@@ -1,7 +1,7 @@
-"""Names and knobs in a spec: all that are wrong are told at once, before anything is built.
+"""Checks of names and knobs in a spec: all mistakes are reported at once, before anything is built.
 
-A policy of one's own, "package.module:Class", is known here and not in the catalog: whoever names one
-has its file imported, which a spec may do and a request to a service may not.
+A user's own policy, "package.module:Class", can be named in a spec but is not in the catalog: naming it
+imports its file, which a spec may do and a request to a service may not.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from sidestep.policies.protocol import check_can_play
 
 
 def build_policy(name: str, problem: Problem, knobs: Mapping[str, Any]) -> Any:
-    """The policy that a spec names, of the catalog or one's own."""
+    """The policy that a spec names, from the catalog or the user's own."""
     if ":" not in name:
         return from_config(name, problem, knobs)
     maker = _own_maker(name, knobs)
@@ -32,7 +32,7 @@ def build_policy(name: str, problem: Problem, knobs: Mapping[str, Any]) -> Any:
 
 
 def _own_maker(name: str, knobs: Mapping[str, Any]) -> Callable[..., Any]:
-    """The class of somebody's own, which takes these knobs."""
+    """The user's own class, after checking that it has these knobs."""
     maker = imported("policy", name)
     if not callable(maker):
         raise InputError(f"policy {name!r} must be a class, got {type(maker).__name__}")
@@ -53,7 +53,7 @@ def check_names(spec: Spec, where: str) -> None:
 
 
 def _wrong(spec: Spec) -> Iterator[tuple[str, InputError]]:
-    """Every table that names what is not there, and what is wrong with it."""
+    """Every table of the spec with an unknown name, and the error."""
     tables: list[tuple[str, Callable[..., Any], str, dict[str, Any]]] = [
         *((f"worlds.{each.id}", world_maker, each.world, each.knobs) for each in spec.worlds),
         *(

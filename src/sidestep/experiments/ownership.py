@@ -1,7 +1,7 @@
-"""A folder DIR/EXPERIMENT belongs to one spec: no run of another one is replaced or joined unasked.
+"""A folder DIR/EXPERIMENT belongs to one spec: runs of another spec are not replaced or mixed in unasked.
 
-Two specs are the same where every run of theirs is: titles, labels and notes may differ. A policy or
-world of one's own, "package.module:Name", is the same as long as its file is.
+Two specs are the same if all their runs are: titles, labels and notes may differ. A user's own policy or
+world, "package.module:Name", is the same as long as its file is.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ SHOWN = 3  # differences that are named
 
 
 def claim(folder: Path, spec: Spec, *, resume: bool = False, overwrite: bool = False) -> list[Job]:
-    """The runs still to play, once the folder belongs to this spec.
+    """Claim the folder for this spec, and return the runs that are still to play.
 
-    resume      keeps the runs that are there; without it they are in the way
-    overwrite   removes what is in the way: the runs of another spec, and without `resume` all of them
+    resume      keep existing runs; without it, existing runs are an error
+    overwrite   remove existing runs instead: those of another spec, and without `resume` all of them
     """
     there = check_owner(folder, spec, resume=resume, overwrite=overwrite)
     jobs = with_code(jobs_of(spec))
@@ -35,7 +35,7 @@ def claim(folder: Path, spec: Spec, *, resume: bool = False, overwrite: bool = F
 
 
 def check_owner(folder: Path, spec: Spec, *, resume: bool, overwrite: bool) -> dict[Path, str]:
-    """The runs that are there; one sentence where they are in the way and may not be overwritten."""
+    """The existing runs; raises one sentence if they conflict and may not be overwritten."""
     home = folder / spec.name
     there = runs_in(home)
     if overwrite or not there:
@@ -58,22 +58,22 @@ def check_owner(folder: Path, spec: Spec, *, resume: bool, overwrite: bool) -> d
 
 
 def with_code(jobs: Iterable[Job]) -> list[Job]:
-    """The jobs with the digest of the files of one's own that they play."""
+    """The jobs with the digest of the user's own files that they use."""
     digest = cache(_digest)  # a file is read once for all runs
     return [job._replace(code="-".join(filter(None, map(digest, _own(job))))) for job in jobs]
 
 
 def _own(job: Job) -> list[str]:
-    """The policy and the world of a job, where they are somebody's own."""
+    """The names of the policy and the world of a job that are the user's own."""
     return [name for name in (job.policy, job.world) if ":" in name]
 
 
 def _digest(name: str) -> str:
-    """Of the source file behind "package.module:Name"; empty where there is none to be found."""
+    """Digest of the source file of "package.module:Name"; empty if it cannot be found."""
     try:
         found = find_spec(name.partition(":")[0])
         content = Path(found.origin).read_bytes() if found and found.origin else b""
-    except Exception:  # whatever it is, check_jobs meets it too and says so
+    except Exception:  # check_jobs meets the same error and reports it
         return ""
     return hashlib.sha256(content).hexdigest()[:16] if content else ""
 
@@ -83,7 +83,7 @@ def _mark(job: Job | None) -> str | None:
 
 
 def _changed_code(jobs: Iterable[Job]) -> str:
-    """Which files of one's own are other ones, where the settings are the same."""
+    """Which of the user's own files have changed although the settings are the same."""
     names = dict.fromkeys(name for job in jobs for name in _own(job))
     return f"the code of {' or '.join(names)} differs" if names else ""
 
@@ -94,16 +94,16 @@ def runs_in(home: Path) -> dict[Path, str]:
     for path in sorted(home.glob("traces/*/*/*.parquet")):
         try:
             found[path] = str(read_notes(path)["fingerprint"])
-        except InputError:  # a broken file is no run; it is played again
+        except InputError:  # a broken file does not count; the run is played again
             continue
     return found
 
 
 def _changes(home: Path, spec: Spec) -> str:
-    """What differs from the spec that the folder was made for, in words; nothing where nothing does."""
+    """The differences from the spec of the folder, in words; empty if there are none."""
     try:
         owner = read_spec_file(home / "spec.json")
-    except InputError:  # the fingerprints of the runs decide alone
+    except InputError:  # then only the fingerprints of the runs decide
         return ""
     before, now = _settings(owner), _settings(Spec.model_validate_json(spec.model_dump_json()))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
@@ -113,7 +113,7 @@ def _changes(home: Path, spec: Spec) -> str:
 
 
 def _settings(spec: Spec) -> dict[str, Any]:
-    """What the runs of a spec depend on, by name."""
+    """The settings on which the runs of a spec depend, by name."""
     plain = {name: getattr(spec, name) for name in ("horizon", "runs", "seed", "every")}
     worlds = {
         f"world {world.id}": (world.world, world.knobs, world.horizon, world.runs)

@@ -1,4 +1,4 @@
-"""What is kept of a run."""
+"""The recorded rounds of a run."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,17 +22,17 @@ VALUE, WIDTH, FEEDBACK, REGRET, CUMULATIVE = range(5)  # rows of Record.numbers
 
 
 class Record(NamedTuple):
-    """The kept rounds of a run as compiled code writes them, in few arrays, which compiles sooner."""
+    """The recorded rounds as compiled code writes them, in few arrays, since that compiles faster."""
 
     chosen: IntArray  # (4, n): number of the round, from 1; vector, phase and arm as in Choice
     numbers: FloatArray  # (5, n): as in Trace
     action: FloatArray  # (n, d)
     counts: IntArray  # (L+1,): how often every vector was measured, kept rounds or not
-    locked: IntArray  # (2,): how often the lock-in monitor spoke, and first in which round
+    locked: IntArray  # (2,): number of lock-in warnings, and the round of the first
 
 
 def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
-    """Room for every `every`-th round and the last one."""
+    """An empty record with space for every `every`-th round and the last one."""
     n = horizon // every + (horizon % every > 0)
     chosen, numbers, action = np.zeros((4, n), np.int64), np.zeros((5, n)), np.zeros((n, dim))
     return Record(chosen, numbers, action, np.zeros(n_vectors, np.int64), np.zeros(2, np.int64))
@@ -42,7 +42,7 @@ def empty_record(horizon: int, every: int, dim: int, n_vectors: int) -> Record:
 def record_round(
     record: Record, every: int, horizon: int, t: int, choice: Choice, action: FloatArray
 ) -> int:
-    """Count a round, and write down what was chosen if it is to be kept; returns its slot, or -1."""
+    """Count a round, and record the choice if the round is due; returns its slot, or -1."""
     record.counts[choice.vector] += 1
     if choice.phase == LOCKED:
         record.locked[0] += 1
@@ -61,13 +61,13 @@ def record_round(
 def write_numbers(
     record: Record, slot: int, feedback: float, regret: float, so_far: float, width: float
 ) -> None:
-    """Write down what came of a round that is kept."""
+    """Record feedback, regret and width of a round."""
     record.numbers[FEEDBACK, slot], record.numbers[REGRET, slot] = feedback, regret
     record.numbers[CUMULATIVE, slot], record.numbers[WIDTH, slot] = so_far, width
 
 
 def _thinned(values: FloatArray, most: int = 120) -> list[float]:
-    """So many of the values at most, evenly, the last among them."""
+    """At most `most` of the values, evenly spaced, including the last."""
     keep = np.unique(np.linspace(0, len(values) - 1, most).astype(int))
     return [float(value) for value in values[keep]]
 
@@ -93,11 +93,11 @@ class Trace:
     (True, 20)
     """
 
-    policy: str  # the policy with its knobs, as it prints itself
+    policy: str
     horizon: int
     seed: int
     record: Record = field(repr=False)
-    state: Any = field(default=None, repr=False)  # of the policy after the last round
+    state: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         name = self.policy.partition("(")[0]

@@ -1,7 +1,7 @@
-"""Results on disk: one parquet file a run, whole or not there at all.
+"""Results on disk: one parquet file per run, complete or not there at all.
 
 DIR/EXPERIMENT/spec.json                         the experiment as it was run; see ownership.py
-DIR/EXPERIMENT/traces/WORLD/POLICY/RUN.parquet   one row a kept round; metadata says all the rest
+DIR/EXPERIMENT/traces/WORLD/POLICY/RUN.parquet   one row per recorded round; the rest is in the metadata
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ def versions() -> dict[str, str]:
 
 
 def to_parquet(job: Job, trace: Trace, player: Mapping[str, Any], seconds: float) -> bytes:
-    """A run as the bytes of a file; `player` is what `notes_of` says of who played."""
+    """A run as the bytes of a file; `player` is `notes_of(policy)`."""
     notes = {
         "format": FORMAT,
         "id": job.id,
@@ -71,22 +71,22 @@ def notes_of(policy: Any) -> dict[str, Any]:
 
 
 def _fields(thing: Any) -> list[Any]:
-    """What a dataclass was built from; nothing of anything else."""
+    """The fields with which a dataclass is built; empty for anything else."""
     return [f for f in dataclasses.fields(thing) if f.init] if is_dataclass(thing) else []
 
 
 def _plain(value: Any) -> Any:
-    """A number or array of numpy's as JSON has it; anything else as it prints itself."""
+    """A numpy number or array as a JSON value; anything else as its repr."""
     return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else str(value)
 
 
 def trace_path(folder: Path, job: Job) -> Path:
-    """Where a run is kept."""
+    """Path of the file of a run."""
     return folder / job.experiment / "traces" / job.world_id / job.policy_id / f"{job.run}.parquet"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is either whole or not there, whatever happens meanwhile."""
+    """Write a file atomically: it is either complete or not there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
@@ -97,7 +97,7 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(draft, 0o666 & ~_umask())  # a draft is private, a result is like any other file
+        os.chmod(draft, 0o666 & ~_umask())  # a temporary file is private, a result is not
         os.replace(draft, path)
     except BaseException as error:
         Path(draft).unlink(missing_ok=True)
@@ -107,7 +107,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _umask() -> int:
-    """The permissions that this process withholds."""
+    """The umask of this process."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -119,7 +119,7 @@ def _cannot_write(path: Path, error: OSError) -> ResultsError:
 
 
 def read_notes(path: Path) -> dict[str, Any]:
-    """What the file of a run says about itself."""
+    """The metadata of the file of a run."""
     check_lab("reading results", "polars")
     import polars  # noqa: PLC0415  (an extra)
 
@@ -137,18 +137,18 @@ def read_notes(path: Path) -> dict[str, Any]:
 
 
 def write_spec(folder: Path, spec: Spec) -> None:
-    """Keep the experiment beside its runs."""
+    """Save the experiment beside its runs."""
     text = spec.model_dump_json(indent=1)
     write_whole(folder / spec.name / "spec.json", text.encode())
 
 
 def write_extra(folder: Path, spec: Spec, fragment: str) -> None:
-    """Keep a piece of HTML that the report shows at the top of the experiment."""
+    """Save a piece of HTML that the report shows at the top of the experiment."""
     write_whole(folder / spec.name / EXTRA, fragment.encode())
 
 
 def read_extra(folder: Path, spec: Spec) -> str:
-    """That piece; nothing where there is none."""
+    """The piece of HTML saved by `write_extra`; empty if there is none."""
     for file in (folder / spec.name / EXTRA, folder / EXTRA):
         if file.exists():
             return file.read_text(encoding="utf-8")
@@ -166,7 +166,7 @@ def read_specs(folder: Path) -> list[Spec]:
 
 
 def read_spec_file(file: Path) -> Spec:
-    """The spec that a sweep kept."""
+    """The spec that a sweep saved."""
     try:
         return Spec.model_validate_json(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
@@ -214,7 +214,7 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
             name: value for name, value in job.items() if name not in ("run", "seed", "rounds")
         }
         setting["first seed"] = job["seed"] - job["run"]
-        setting.setdefault("code", "")  # runs of 0.2 do not say
+        setting.setdefault("code", "")  # runs of version 0.2 do not have it
         name = f"{job['experiment']}/{job['world_id']}/{job['policy_id']}"
         found.setdefault(name, []).append(setting)
     for name, settings in found.items():

@@ -1,4 +1,4 @@
-"""One run. The loop reads aloud in `play`; `simulate` takes the compiled one where it can."""
+"""One run. `play` has the loop in plain Python; `simulate` uses the compiled one if possible."""
 
 import warnings
 from collections import deque
@@ -64,10 +64,10 @@ def play(
     delay: int = 0,
     lost: float = 0.0,
 ) -> Iterator[Round]:
-    """The game, round by round; the caller decides what to keep.
+    """Play round by round; the caller decides what to record.
 
-    An answer comes `delay` rounds late, and with probability `lost` not at all: until then its query is
-    pending, and after that it is given up.
+    Feedback comes `delay` rounds late, and with probability `lost` not at all. Its query is pending for
+    `delay` rounds; after that a lost query is no longer pending.
     """
     check_players(policy, instance)
     check_integer("delay", delay, low=0)
@@ -93,14 +93,14 @@ def play(
 
 
 def _fixed_best(instance: Instance) -> float | None:
-    """What the genie earns in every round; None where the rounds have actions of their own."""
+    """The genie's reward if it is the same in every round; None if the actions change."""
     if isinstance(instance.actions, (FreshArms, Menus)):
         return None
     return instance.best_reward(instance.actions)
 
 
 def _asking(policy: Policy[Any]) -> Callable[..., Decision]:
-    """`ask` with what is pending, which a policy need not take."""
+    """`ask` with pending queries, which are left out if the policy does not accept them."""
     if takes_pending(policy):
         return policy.ask
     return lambda state, actions, rng, _: policy.ask(state, actions, rng)
@@ -178,7 +178,7 @@ def simulate(
 
 
 def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
-    """Whether there is no compiled loop: on a solid within tolerances, or with levels to be learned."""
+    """Whether there is no compiled loop: on a solid within tolerances, or with learned levels."""
     told = policy.problem.tolerance is not None or instance.problem.tolerance is not None
     return policy.problem.intercept or (told and isinstance(instance.actions, SOLIDS))
 
@@ -191,7 +191,7 @@ def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPo
 def should_compile(
     policy: Policy[Any], instance: Instance, rounds: int
 ) -> TypeGuard[CompiledPolicy]:
-    """Whether the rounds of all runs that belong together can be compiled, and are worth it."""
+    """Whether a compiled loop exists and is worth it for these rounds (of all runs together)."""
     return can_compile(policy, instance) and are_many(
         policy, rounds, on_solid=isinstance(instance.actions, SOLIDS)
     )
@@ -201,7 +201,7 @@ def _run_by_step(
     policy: Policy[Any], instance: Instance, seed: int, horizon: int, every: int, record: Record
 ) -> Any:
     so_far, state = 0.0, policy.init()
-    if isinstance(policy, CompiledPolicy):  # warn of all arms together, not of the first menu
+    if isinstance(policy, CompiledPolicy):  # check all arms together, not only the first menu
         policy.check(state, policy.admitted(_sample(instance)))
     for t, decision, feedback, regret, after in _quietly(play(policy, instance, horizon, seed)):
         before, state = state, after
@@ -215,7 +215,7 @@ def _run_by_step(
 
 
 def _choice(decision: Decision, instance: Instance) -> Choice:
-    """A decision as the recorder writes it down."""
+    """A decision in the form that is recorded."""
     arm, query = decision.arm, decision.query
     if arm is None:
         on_a_solid = isinstance(instance.actions, SOLIDS)
@@ -245,7 +245,7 @@ def _run_compiled(
     state = policy.init()
     actions, solid = instance.actions, isinstance(instance.actions, SOLIDS)
     if isinstance(actions, Arms) and not policy.draws_arms:
-        actions = actions.distinct()  # an arm that is listed twice is decided once
+        actions = actions.distinct()  # duplicate arms are evaluated once
     source = compiled_source(actions)
     kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
     dealer = Dealer(instance, seed, horizon, policy.draws_per_round(on_ball=solid))
@@ -285,14 +285,14 @@ def _run_compiled(
 
 
 def _best_rewards(instance: Instance) -> FloatArray:
-    """What the genie earns from a solid, or from every menu that is known beforehand."""
+    """The genie's reward on a solid, or on every menu that is known beforehand."""
     actions = instance.actions
     menus = (actions,) if isinstance(actions, SOLIDS) else arm_sets(actions)
     return np.array([instance.best_reward(menu) for menu in menus])
 
 
 def _look_ahead(watch: Watch | None, source: Source, kept: Any) -> None:
-    """What the lock-in monitor says of the round to come, for every menu it may have."""
+    """Write the verdict of the lock-in monitor for the next round, for every possible menu."""
     if watch is None or source.kind != LISTED or not watch.is_due():
         kept.verdict[:] = 0
         return
@@ -303,7 +303,7 @@ def _look_ahead(watch: Watch | None, source: Source, kept: Any) -> None:
 
 
 def _sample(instance: Instance) -> Actions:
-    """Actions for a policy to check before it plays: all that are known beforehand."""
+    """Actions that a policy checks before it plays: all that are known beforehand."""
     if isinstance(instance.actions, (Arms, *SOLIDS)):
         return instance.actions
     if isinstance(instance.actions, FreshArms):

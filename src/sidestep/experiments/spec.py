@@ -42,7 +42,7 @@ class _Table(BaseModel):
 
 
 class WorldSpec(_Table):
-    """One world, and what of the experiment is different on it."""
+    """One world, with settings that differ from those of the experiment."""
 
     id: Word
     world: str
@@ -64,10 +64,12 @@ class PolicySpec(_Table):
     grid: dict[str, list[Any]] = {}
     label: str = ""
     worlds: list[str] | None = None
-    told: dict[str, Any] = {}  # instead of what the world would tell; see sweep.overridden
+    told: dict[
+        str, Any
+    ] = {}  # what the policy knows, if it differs from the world; see sweep.overridden
 
     def plays(self, world: WorldSpec) -> bool:
-        """Whether it meets that world."""
+        """Whether the policy plays on that world."""
         return self.worlds is None or world.id in self.worlds or world.group in self.worlds
 
     def expanded(self) -> "list[PolicySpec]":
@@ -95,7 +97,7 @@ class Spec(_Table):
     seed: Annotated[int, Field(ge=0, strict=True)] = 0
     every: Count = 1  # record every n-th round, and the last
     reference: str = ""  # the policy that the others are compared with, run by run
-    panel: bool = False  # whether the report sets all worlds side by side, relative to the best
+    panel: bool = False  # whether the report compares all worlds in one table, relative to the best
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]
     policies: Annotated[list[PolicySpec], Field(min_length=1)]
 
@@ -124,7 +126,7 @@ class Spec(_Table):
 
 
 class Job(NamedTuple):
-    """One run of one policy on one world; all that is needed to repeat it."""
+    """One run of one policy on one world, with all that is needed to repeat it."""
 
     experiment: str
     world_id: str
@@ -139,7 +141,7 @@ class Job(NamedTuple):
     policy_knobs: dict[str, Any]
     told: dict[str, Any]
     rounds: int  # of all runs on the longest world, which decide whether the policy is compiled
-    code: str = ""  # digest of the files of one's own that play; see ownership.with_code
+    code: str = ""  # digest of the user's own files; see ownership.with_code
 
     @property
     def id(self) -> str:
@@ -148,19 +150,19 @@ class Job(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """The same for two jobs that give the same trace: the setting, and the code of one's own."""
+        """Equal for two jobs with the same trace: a hash of the setting and the user's own code."""
         return "-".join(filter(None, [self.setting, self.code]))
 
     @property
     def setting(self) -> str:
-        """The same for two jobs of which a spec says the same."""
+        """Equal for two jobs with the same settings in the spec."""
         told = {k: value for k, value in self._asdict().items() if k not in ("rounds", "code")}
         text = json.dumps(told, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def jobs_of(spec: Spec) -> list[Job]:
-    """Every run of an experiment; one after another those that meet the same arms."""
+    """Every run of an experiment; runs with the same arms are next to each other."""
     longest = max(
         (world.horizon or spec.horizon) * (world.runs or spec.runs) for world in spec.worlds
     )
@@ -179,7 +181,7 @@ def jobs_of(spec: Spec) -> list[Job]:
 
 
 def read_spec(path: Path | str) -> Spec:
-    """An experiment from its file, or one sentence that names file, key and what was expected."""
+    """An experiment from its file; raises one sentence with file, key and what was expected."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -191,7 +193,7 @@ def read_spec(path: Path | str) -> Spec:
 
 
 def parse_spec(text: str, name: str) -> Spec:
-    """An experiment from TOML text; `name` is what errors call it."""
+    """An experiment from TOML text; `name` is its name in error messages."""
     try:
         return Spec.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -201,7 +203,7 @@ def parse_spec(text: str, name: str) -> Spec:
 
 
 def _wrong(found: Any) -> str:
-    """One mistake of a spec: which key, what it must be, what came."""
+    """One mistake of a spec: the key, what was expected, what was given."""
     reason = REASONS.get(found["type"], found["msg"])
     reason = reason.replace("Input should", "must").replace("String should", "must")
     if found["type"] == "value_error":  # one of ours, which names its key

@@ -1,4 +1,4 @@
-"""Run an experiment: jobs to an executor, results to disk as they come."""
+"""Run an experiment: give jobs to an executor, save results as they come."""
 
 import time
 import traceback
@@ -22,7 +22,7 @@ from sidestep.experiments.simulate import should_compile, simulate
 from sidestep.experiments.spec import Job, Spec, jobs_of
 from sidestep.experiments.tiers import shape_of
 
-SHORT = 2  # rounds of a run that only compiles
+SHORT = 2  # rounds of a run that is played only to compile
 
 
 class Finished(NamedTuple):
@@ -35,16 +35,16 @@ class Finished(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A run that broke off, and why in one sentence."""
+    """A run that failed, and the reason in one sentence."""
 
     job: Job
     reason: str
 
 
 class Swept(NamedTuple):
-    """What came of a sweep."""
+    """The outcome of a sweep."""
 
-    played: int  # runs, those that failed included
+    played: int  # runs, including those that failed
     failed: list[Failed]
 
 
@@ -69,10 +69,10 @@ def players_of(job: Job) -> tuple[Any, Any]:
 
 
 def overridden(problem: Problem, overrides: Mapping[str, Any]) -> Problem:
-    """The problem with what a spec says of it instead.
+    """The problem with the changes that a spec makes to it.
 
-    An eigenvalue or a resolution stands for the rank, "unknown" for what is not told at all. A player
-    who is told no tolerance plays the paper's aim, and the world judges by its own.
+    An eigenvalue or a resolution replaces the rank; "unknown" hides a value. A policy without the
+    tolerance has the paper's aim, but its regret is measured by the aim of the world.
     """
     known = {n: n for n in ("eigenvalue", "resolution", "noise_scale", "costs", "tolerance")}
     change: dict[str, Any] = {
@@ -87,24 +87,24 @@ def overridden(problem: Problem, overrides: Mapping[str, Any]) -> Problem:
 
 
 def run_job(job: Job) -> Finished | Failed:
-    """Play one run; the same bytes of data wherever it is played."""
+    """Play one run; the data are the same wherever it is played."""
     try:
         with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
-            policy, instance = players_of(job)  # check_jobs has said so already, once
+            policy, instance = players_of(job)  # warnings are silenced: check_jobs has shown them
             start = time.perf_counter()
             fast = should_compile(policy, instance, job.rounds)
             trace = simulate(policy, instance, job.horizon, job.seed, job.every, compiled=fast)
         seconds = time.perf_counter() - start
         notes = notes_of(policy) | kept(policy, instance, trace)
         content = to_parquet(job, trace, notes, seconds)
-    except Exception as error:  # anything may happen in somebody else's policy: the others go on
+    except Exception as error:  # a user's policy may raise anything; the other runs continue
         where = f"world {job.world_id}, policy {job.policy_id}, run {job.run}"
         return Failed(job, f"{job.experiment}: {where}: {_in_words(error)}")
     return Finished(job, content, float(trace.cumulative_regret[-1]), seconds)
 
 
 def _in_words(error: Exception) -> str:
-    """An error in one line; one that is not ours with its kind and the line that raised it."""
+    """An error in one line; a foreign error with its type and the line that raised it."""
     words = " ".join(str(error).split())
     if isinstance(error, SidestepError):
         return words
@@ -113,13 +113,13 @@ def _in_words(error: Exception) -> str:
     return f"{what} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
 
 
-Loop = tuple[str, bool]  # what is compiled once: the types of the knobs; whether on a solid
+Loop = tuple[str, bool]  # identifies one compiled loop: types of the knobs; whether on a solid
 
 
 def check_jobs(spec: Spec) -> dict[Loop, Job]:
-    """Build every policy and world once before anything runs, so that all wrong knobs show at once.
+    """Build every policy and world once before anything runs, to report all wrong knobs at once.
 
-    Returns a job for every loop that is worth compiling before the sweep: many rounds are played in it.
+    Returns one job for every loop that is worth compiling before the sweep, because it plays many rounds.
     """
     loops: dict[Loop, Job] = {}
     wrong: dict[str, list[str]] = {}
@@ -164,9 +164,9 @@ def sweep(
     overwrite: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Swept:
-    """Run what is not done yet, and keep every result as it comes; what fails leaves the others alone.
+    """Run what is not done yet, and save every result as it comes; a failed run does not stop the others.
 
-    What `resume` keeps and `overwrite` removes: see `claim`.
+    For `resume` and `overwrite` see `claim`.
     """
     todo = claim(folder, spec, resume=resume, overwrite=overwrite)
     jobs = len(jobs_of(spec))

@@ -1,9 +1,10 @@
 """When a run is worth compiling.
 
-Compiling the loop for one policy takes longer than a few thousand rounds as they are. So a policy plays
-its first rounds interpreted, and is compiled once it has played TIER rounds in this process, or at once
-where its compiled loop is in the cache already. What is decided is the same either way; the last digits
-of values may differ. Runs that belong together count together, so that all of them are played alike.
+Compiling the loop for one policy takes longer than a few thousand interpreted rounds. So a policy plays
+its first rounds interpreted, and is compiled after TIER rounds in this process, or at once
+if its compiled loop is in the cache. The decisions are the same either way; the last digits
+of values may differ. Runs that belong together are counted together, so that all of them are played in
+the same way.
 """
 
 import hashlib
@@ -20,20 +21,22 @@ from sidestep.errors import SlowRunWarning
 from sidestep.policies.compiled_policy import CompiledPolicy
 
 TIER = 3000  # rounds
-SOLVING = 20  # an optimisation problem, interpreted, takes as long as so many other rounds
-MANY = 100_000  # rounds that nobody plays interpreted without being warned
+SOLVING = (
+    20  # an interpreted round with an optimisation problem takes as long as so many other rounds
+)
+MANY = 100_000  # interpreted rounds above which there is a warning
 
 _played: Counter[tuple[str, bool]] = Counter()
 
 
 def are_many(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
-    """Whether this number of rounds, of all runs that belong together, is worth compiling for."""
+    """Whether this number of rounds (of all runs that belong together) is worth compiling."""
     weight = SOLVING if on_solid and policy.solves_on_ball else 1
     return is_installed() and weight * rounds > TIER
 
 
 def is_worth_compiling(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
-    """Whether the next rounds of a policy should run compiled; counts them."""
+    """Whether the next rounds of a policy should be compiled; counts these rounds."""
     if not is_installed():
         return False
     kind = shape_of(policy.knobs), on_solid
@@ -42,7 +45,7 @@ def is_worth_compiling(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -
 
 
 def note_interpreted(rounds: int) -> None:
-    """Without a compiler: say once how to get one, and warn of a run that will take long."""
+    """Without a compiler: print once how to get one, and warn before a long run."""
     if is_installed():
         return
     _say_how_to_compile()
@@ -80,7 +83,7 @@ def _mark(knobs: Any, *, on_solid: bool) -> Path:
 
 
 def shape_of(knobs: Any) -> str:
-    """What numba compiles anew for: the types of the knobs, and of what is in them."""
+    """The types of the knobs and their fields; numba compiles one loop for each."""
     name = type(knobs).__name__
     inside = ",".join(map(shape_of, knobs)) if isinstance(knobs, tuple) else ""
     return f"{name}({inside})" if inside else name

@@ -1,4 +1,4 @@
-"""An experiment otherwise than its file says: other runs, a shorter horizon, a table of one's own."""
+"""Variants of an experiment: another number of runs, a shorter horizon, the user's own table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,17 +7,18 @@ from typing import Any
 from sidestep.environments.warfarin import describe
 from sidestep.experiments.spec import PolicySpec, Spec, WorldSpec
 
-KEPT = 20  # rounds of a run that was cut short, at least
+KEPT = 20  # smallest number of recorded rounds of a shortened run
 HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of rounds
 PATIENTS = "warfarin"  # the world that is made from a table
 
 
 def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
-    """The experiment with other runs, seed or horizon, which hold on every world.
+    """The experiment with other runs, seed or horizon, on every world.
 
-    A world with a horizon of its own is cut to the one asked for. Where the horizon is a knob, as in
-    the lower-bound pair, it cannot be cut: such worlds go, unless they are the shortest there are.
-    A shorter run keeps its rounds more closely, so that halves and exponents can still be read off.
+    A world with its own horizon is shortened to the given one. Where the horizon is a knob, as in
+    the lower-bound pair, it cannot be shortened: such worlds are removed, unless they are the shortest
+    ones. A shorter run records a larger share of its rounds, so that halves and exponents can still be
+    computed.
     """
     change = {key: value for key, value in settings.items() if value is not None}
     most = change.get("horizon")
@@ -38,7 +39,7 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
 
 
 def _cut(world: WorldSpec, most: int) -> WorldSpec:
-    """The world with at most so many rounds, where it can be cut."""
+    """The world with at most `most` rounds, if it can be shortened."""
     if world.horizon is None or HORIZON in world.knobs:
         return world
     return world.model_copy(update={"horizon": min(world.horizon, most)})
@@ -52,7 +53,7 @@ def _among(entry: PolicySpec, kept: set[str]) -> PolicySpec:
 
 
 def with_table(spec: Spec, data: Path | None) -> Spec:
-    """An experiment with its Warfarin worlds on the user's table, or on the look-alike without one."""
+    """An experiment with its Warfarin worlds from the user's table; None: from the look-alike."""
     if data is None:
         return spec
     path = {"path": str(data.resolve())}
@@ -64,12 +65,12 @@ def with_table(spec: Spec, data: Path | None) -> Spec:
 
 
 def has_patients(spec: Spec) -> bool:
-    """Whether a table of the user's would change anything."""
+    """Whether the experiment has Warfarin worlds, which can use the user's table."""
     return any(world.world == PATIENTS for world in spec.worlds)
 
 
 def patients_of(spec: Spec) -> list[str]:
-    """Which patients the Warfarin worlds of an experiment are made of, a text for each kind."""
+    """A text for each kind of patients from which the Warfarin worlds of an experiment are built."""
     found = [world.knobs for world in spec.worlds if world.world == PATIENTS]
     texts = [describe(knobs.get("path"), knobs["preset"], knobs["scale"]) for knobs in found]
     return list(dict.fromkeys(description.summary() for description in texts))

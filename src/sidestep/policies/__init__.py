@@ -1,4 +1,4 @@
-"""The players: one algorithm a file; frozen knobs, init / ask / tell. Start with base.py."""
+"""The policies: one algorithm per file; frozen knobs, init / ask / tell. Start with base.py."""
 
 from sidestep.policies.base import Decision, Policy
 from sidestep.policies.catalog import POLICIES, from_config

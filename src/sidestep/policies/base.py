@@ -6,18 +6,19 @@ A policy is frozen knobs and three pure functions:
     decision = policy.ask(state, actions, rng, pending=())   # what to play, which vector to measure
     state = policy.tell(state, decision.query, x)     # a new state; the old one is left as it was
 
-`ask` changes nothing but the generator it is handed: asked twice with a generator in the same state
-it answers the same. What was learned is in the state alone: sums and counters, JSON in and out.
+`ask` changes nothing but the random generator. Called twice with a generator in the same state, it gives
+the same answer. Everything that was learned is in the state: sums and counters, which can be written to
+JSON and read back.
 
-The policies of this package write their arithmetic as kernels (see dispatch.py); what they do alike
-around them is `CompiledPolicy` (compiled_policy.py). A policy of yours may do without: any object with
-`problem`, `init`, `ask` and `tell` plays in `simulate`, step by step. What it may say, or leave out:
+The policies of this package write their arithmetic as kernels (see dispatch.py). What they have in common
+apart from the kernels is `CompiledPolicy` (compiled_policy.py). Your own policy needs neither: `simulate`
+plays any object with `problem`, `init`, `ask` and `tell`, step by step. These parts are optional:
 
-    def ask(self, state, actions, rng, pending=()): ...   # queries that wait for their answer
-    def ask(..., pending=(), restrictions=None): ...      # what this ask must keep to: restrictions.py
-    plays = (Arms,)      # which action sets it plays: a class attribute; all where there is none
+    def ask(self, state, actions, rng, pending=()): ...   # queries that are not answered yet
+    def ask(..., pending=(), restrictions=None): ...      # restrictions of this ask: restrictions.py
+    plays = (Arms,)      # class attribute: the action sets it plays; without it, all
 
-A state that is kept as text, and `ss.testing.check_policy`, need two more: `state.to_json()` and
+To store a state as text, and for `ss.testing.check_policy`, a policy also needs `state.to_json()` and
 `policy.state_from_json(text)`.
 """
 
@@ -33,7 +34,7 @@ from sidestep.core.problem import Problem, Query
 from sidestep.core.rank import Spectrum
 from sidestep.core.showing import brief, notebook_table
 from sidestep.policies.reasons import Expected
-from sidestep.policies.state import State as State  # noqa: PLC0414  (base is where people look)
+from sidestep.policies.state import State as State  # noqa: PLC0414  (people expect it here)
 
 PLAY, EXPLORE, CORE_SET, LOCKED, CAUTIOUS, HELD = 0, 1, 2, 3, 4, 5
 PHASES = ("play", "explore", "core-set", "locked-in", "cautious", "held", "confirm")
@@ -65,16 +66,16 @@ class Decision:
 
     query: Query
     phase: str  # one of PHASES
-    value: float | None = None  # what the policy hopes the action is worth
-    arm: int | None = None  # row of the action among the arms; None on solids and off the menu
-    bound: float | None = None  # certificate: no action of the ball is worth more, optimistically
-    spectrum: Spectrum | None = None  # evidence on the rank, where the player is not told it
-    exact: bool | None = None  # whether the core set is proved the best; None where there is none
-    rival: int | FloatArray | None = None  # the contender: row of an arm, or an action of a solid
-    shares: FloatArray | None = None  # of the doubt that one result of each outcome removes; (L+1,)
-    price: float | None = None  # what this is expected to lose against today's best
-    expected: Expected | None = None  # feedback: estimate, low, high
-    within: float | None = None  # probability of being within every tolerance, where some are told
+    value: float | None = None
+    arm: int | None = None
+    bound: float | None = None
+    spectrum: Spectrum | None = None
+    exact: bool | None = None
+    rival: int | FloatArray | None = None
+    shares: FloatArray | None = None
+    price: float | None = None
+    expected: Expected | None = None
+    within: float | None = None
 
     def __repr__(self) -> str:
         arm = "" if self.arm is None else f", arm={self.arm}"
@@ -101,7 +102,7 @@ class Decision:
 
     @property
     def gap(self) -> float | None:
-        """Relative distance from the value to its certificate."""
+        """Relative distance from the value to its upper bound."""
         if self.bound is None or self.value is None:
             return None
         slack = self.bound - self.value
@@ -112,11 +113,11 @@ StateT = TypeVar("StateT")
 
 
 class Policy(Protocol[StateT]):
-    """Anything that can play; see protocol.py for what of it may be left out."""
+    """The interface of a policy; protocol.py checks it and says which parts are optional."""
 
     @property
     def problem(self) -> Problem:
-        """What the player is told."""
+        """What the policy knows about the problem."""
 
     def init(self) -> StateT:
         """State before the first round."""
@@ -124,7 +125,7 @@ class Policy(Protocol[StateT]):
     def ask(
         self, state: StateT, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
     ) -> Decision:
-        """What to play and what to measure; `pending` was asked and not yet answered."""
+        """What to play and what to measure; `pending`: queries that are not answered yet."""
 
     def tell(self, state: StateT, query: Query, feedback: float) -> StateT:
         """The state after one more measurement."""

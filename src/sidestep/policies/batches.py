@@ -1,12 +1,12 @@
-"""More than one query at a time: batches, panels of tests at one visit, and records from before.
+"""Several queries at once: batches, panels of measurements of one action, and past records.
 
-    decisions = ask_batch(policy, state, actions, rng, size=8)     # eight plays before any answer
+    decisions = ask_batch(policy, state, actions, rng, size=8)     # eight queries before any answer
     decisions = ask_panel(policy, state, actions, rng, size=3)     # one action, three outcomes measured
-    decisions = ask_panel(..., restrictions=Restrictions(...))     # what every one of them keeps to
+    decisions = ask_panel(..., restrictions=Restrictions(...))     # restrictions of every query
     state = tell_all(policy, state, records)                       # a frame of past records, all or none
 
-Each further query counts on the answers that are pending (`ask(..., pending=...)`): the policy takes them
-for what it expects, so it looks elsewhere. What is answered late is simply told late.
+Each further query takes the unanswered ones into account (`ask(..., pending=...)`): the policy assumes
+that their feedback will be as predicted, and so measures something else. Late answers are told late.
 """
 
 import inspect
@@ -26,7 +26,7 @@ from sidestep.policies.base import Decision, Policy, StateT
 from sidestep.policies.protocol import takes_pending, takes_restrictions
 from sidestep.policies.restrictions import Restrictions
 
-TRIES = 64  # how often a panel asks again for a vector that it does not hold yet
+TRIES = 64  # how often a panel asks again for a vector that is not in it yet
 
 
 def ask_batch(
@@ -76,8 +76,8 @@ def ask_panel(
 ) -> list[Decision]:
     """One action and several outcomes to measure, the most informative first.
 
-    The policy is asked again with that action alone on the menu; where it names a vector twice, it
-    is asked with that answer pending too, until it names another.
+    The policy is asked again with only that action on the menu. If it chooses a vector again, it is
+    asked again with that query pending too, until it chooses another.
 
     policy    the policy
     state     its state
@@ -128,7 +128,7 @@ def _restricted_panel(
     pending: Sequence[Query],
     told: Restrictions,
 ) -> list[Decision]:
-    """The rest of a panel: what is held already can no longer be measured."""
+    """The rest of a panel; vectors that are already in the panel are excluded from measurement."""
     state, rng = known
     action, panel = first.query.action, [first]
     left = set(told.measure_only or range(policy.problem.n_vectors)) - {first.query.index}
@@ -143,7 +143,7 @@ def _restricted_panel(
 
 
 def asker(policy: Policy[Any], restrictions: Restrictions | None) -> Callable[..., Decision]:
-    """`ask` of a policy, which keeps to restrictions where there are any."""
+    """`ask` of a policy with these restrictions bound to it; raises if it does not accept any."""
     ask: Callable[..., Decision] = policy.ask
     if restrictions is None:
         return ask
@@ -156,7 +156,7 @@ def asker(policy: Policy[Any], restrictions: Restrictions | None) -> Callable[..
 
 
 def _check_counts_on_answers(policy: Policy[Any]) -> None:
-    """Raise where the policy cannot be told what is pending: it would ask the same thing again."""
+    """Raise if `ask` has no `pending`: the policy would ask for the same query again."""
     if not takes_pending(policy):
         raise InputError(
             "several queries at once need a policy whose ask takes pending, got "
@@ -193,14 +193,14 @@ def tell_all(policy: Policy[StateT], state: StateT, records: object) -> StateT:
 
 
 def _as_index(index: object) -> Any:
-    """A whole number as an int, whatever kind of number the frame holds; else what came."""
+    """A whole number as an int, whatever its type in the frame; anything else unchanged."""
     if isinstance(index, (float, np.floating)) and float(index).is_integer():
         return int(index)
     return index
 
 
 def _rows(records: object, dim: int) -> Iterable[tuple[Any, Any, Any]]:
-    """Rows (action, index, value) of whatever came."""
+    """Rows (action, index, value) from a frame, a mapping of columns, or rows."""
     if hasattr(records, "columns") or isinstance(records, Mapping):
         return _from_columns(records, dim)
     if isinstance(records, (str, bytes)) or not isinstance(records, Iterable):

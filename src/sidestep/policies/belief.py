@@ -1,10 +1,10 @@
-"""What the evidence of a policy says of every vector, and of the effects of an action.
+"""The posterior of every vector, and of the effects of an action, from the evidence of a policy.
 
-The prior is N(0, M^2/d) whatever rho the policy plays with. Actions that are asked about were chosen by
-looking at the data, which intervals of a posterior do not know of: as they are they cover 91 to 96 times
-in 100 instead of 95, so those of effects are drawn a tenth wider. The probability of being within every
-tolerance needs no such correction: what it says is what was measured (docs/guardrails.md). Coverage is
-measured, not proved (docs/theory.md).
+The prior is N(0, M^2/d), whatever rho the policy uses. The actions of interest were chosen from the same
+data, which a posterior interval does not take into account: uncorrected intervals cover the truth in 91
+to 96 of 100 cases instead of 95. So intervals of effects are made a tenth wider. The probability of being
+within every tolerance needs no such correction: it agreed with the measured frequency
+(docs/guardrails.md). Coverage is measured, not proved (docs/theory.md).
 """
 
 from typing import NamedTuple
@@ -31,11 +31,11 @@ from sidestep.policies.base import State
 from sidestep.policies.compiled_policy import CompiledPolicy
 
 WIDER = 1.1
-CERTAIN = 0.05  # a rank that the spectrum excludes at this level is no longer weighed
+CERTAIN = 0.05  # a rank that the spectrum excludes at this level gets probability 0
 
 
 class Interval(NamedTuple):
-    """An estimate, and where the truth lies with the level asked for."""
+    """An estimate, and an interval that contains the truth with the required probability."""
 
     estimate: float
     low: float
@@ -43,25 +43,25 @@ class Interval(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """A Gaussian for every vector, and how well its spread is known."""
+    """A Gaussian posterior of every vector, and the degrees of freedom of its noise estimate."""
 
     posterior: Posterior
-    information: FloatArray  # what was measured of every vector: sum of a a' / R^2; (L+1, d, d)
-    pull: FloatArray  # and towards what: sum of a x / R^2; (L+1, d)
-    variance: float  # of a coordinate, beforehand: M^2 / d
-    freedom: float  # degrees of freedom of the noise; infinite where it is told
-    measured: Posterior  # the same with the levels, where they are learned
+    information: FloatArray  # precision from the data: sum of a a' / R^2; (L+1, d, d)
+    pull: FloatArray  # information times least-squares estimate: sum of a x / R^2; (L+1, d)
+    variance: float  # prior variance of a coordinate: M^2 / d
+    freedom: float  # degrees of freedom of the noise estimate; infinite where the noise is known
+    measured: Posterior  # the posterior of effects and levels; without levels, of the effects
 
 
 class OutcomeEffects(NamedTuple):
     """<a, theta_v> of every vector and action."""
 
     estimate: FloatArray  # (L+1, K)
-    spread: FloatArray  # (L+1, K): a standard deviation, drawn wider
+    spread: FloatArray  # (L+1, K): standard deviation, made a tenth wider
 
 
 def belief_of(policy: CompiledPolicy, state: State) -> Belief:
-    """What is believed under the honest prior."""
+    """The posterior under the prior N(0, M^2/d)."""
     problem, evidence = policy.problem, state.evidence
     prior = prior_of(problem, None)._replace(rho=policy.knobs.confidence.rho)
     noise, learned = prior.noise, np.isnan(prior.noise)
@@ -71,7 +71,7 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
         free = float(degrees_of_freedom(prior, evidence)[learned].sum())
         freedom = (
             free + BORROWED if free >= 1.0 else np.inf
-        )  # before, noise is taken for the largest
+        )  # before that, the noise scale is set to its largest value, M A
     gram, moment = evidence.gram + evidence.gram_low, evidence.moment + evidence.moment_low
     measured = posterior_under(gram, moment, noise, prior.variance)
     posterior = effects_alone(measured, problem.intercept)
@@ -85,8 +85,8 @@ def belief_of(policy: CompiledPolicy, state: State) -> Belief:
 def _of_effects(
     information: FloatArray, pull: FloatArray, variance: float
 ) -> tuple[FloatArray, FloatArray]:
-    """What was measured of the effects, once the levels are summed over (a Schur complement)."""
-    level = information[:, -1, -1] + 1.0 / variance  # and what is known of a level beforehand
+    """Information and pull of the effects with the levels integrated out (a Schur complement)."""
+    level = information[:, -1, -1] + 1.0 / variance  # the last term is the prior of the level
     shared = information[:, :-1, -1]
     share = shared / level[:, None]
     inner = information[:, :-1, :-1] - shared[:, :, None] * share[:, None, :]
@@ -96,10 +96,10 @@ def _of_effects(
 def posterior_under(
     gram: FloatArray, moment: FloatArray, noise: FloatArray, variance: float
 ) -> Posterior:
-    """The posterior of the prior N(0, variance), for all vectors at once.
+    """The posterior for the prior N(0, variance), for all vectors at once.
 
-    By eigenvalues: where next to no noise meets directions that were never measured, the smallest are
-    those of the prior, and rounding must not push them below.
+    Computed from eigenvalues: with almost no noise and directions that were never measured, the smallest
+    eigenvalues are those of the prior, and rounding must not push them below.
     """
     values, axes = np.linalg.eigh(gram)
     ridge = (noise**2 / variance)[:, None]
@@ -109,7 +109,7 @@ def posterior_under(
 
 
 def checked_belief(policy: object, state: State, level: float) -> Belief:
-    """The same, or one sentence that says what it cannot be had for."""
+    """`belief_of`, after checking policy, state and level; raises one sentence if one is unsuitable."""
     check_probability("level", level)
     if not isinstance(policy, CompiledPolicy):
         raise InputError(f"recommend needs a policy of this package, got {type(policy).__name__}")
@@ -119,8 +119,9 @@ def checked_belief(policy: object, state: State, level: float) -> Belief:
 def odds_of(problem: Problem, belief: Belief) -> FloatArray:
     """Probability of every rank 0..min(L, d) of the protected vectors; (min(L, d) + 1,).
 
-    Where a resolution or an eigenvalue is told, directions that are certainly there are counted, and
-    directions that certainly do not matter are not.
+    Where a resolution or an eigenvalue is known, the rank is at least the number of certain directions,
+    and directions that certainly do not matter are not counted. The probability of a rank outside this
+    range is added to the nearest rank inside it.
     """
     odds = np.zeros(min(problem.n_protected, problem.dim) + 1)
     if problem.subspace_dim is not None:
@@ -148,15 +149,15 @@ def _spreads(belief: Belief, actions: FloatArray) -> FloatArray:
 
 
 def quantile(belief: Belief, level: float) -> float:
-    """How many standard deviations an interval reaches to either side."""
+    """Half-length of an interval in standard deviations."""
     return float(stdtrit(belief.freedom, 0.5 + level / 2))
 
 
 def within_odds(belief: Belief, limits: Limits, actions: FloatArray) -> FloatArray:
     """Probability that every protected effect of the rows of `actions` (K, d) is within; (K,).
 
-    The vectors are independent under the posterior, so that the joint probability is a product. An
-    effect that is certain, as that of the baseline, may lie on a limit.
+    The vectors are independent under the posterior, so the joint probability is a product. An effect
+    without uncertainty, such as that of the zero action, counts as within if it lies on a limit.
     """
     estimate, spread = belief.posterior.mean[1:] @ actions.T, _spreads(belief, actions)[1:]
     low, high = limits.low[:, None], limits.high[:, None]

@@ -30,7 +30,7 @@ POLICIES: dict[str, type] = {
 }
 
 PRESETS = ("as_intended", "as_printed")
-RENAMED = {("directed-thompson", "price"): "kappa"}  # knobs that once had another name
+RENAMED = {("directed-thompson", "price"): "kappa"}  # old names of knobs
 
 
 def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = None) -> Any:
@@ -52,7 +52,7 @@ def from_config(name: str, problem: Problem, knobs: Mapping[str, Any] | None = N
 
 
 def policy_maker(name: str, knobs: Mapping[str, Any]) -> Callable[..., Any]:
-    """What builds the policy of that name from a problem, and takes these knobs."""
+    """The class or constructor of the policy of that name, after checking the names of the knobs."""
     maker = policy = look_up("policy", name, POLICIES)
     given = {_current(name, knob): value for knob, value in knobs.items()}
     preset = given.pop("preset", None)
@@ -64,7 +64,7 @@ def policy_maker(name: str, knobs: Mapping[str, Any]) -> Callable[..., Any]:
 
 
 def _current(policy: str, knob: str) -> str:
-    """The name that a knob has today; one that it had before is read with a warning."""
+    """The current name of a knob; an old name is accepted with a warning."""
     renamed = RENAMED.get((policy, knob))
     if renamed is None:
         return knob

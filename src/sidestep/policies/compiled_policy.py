@@ -1,4 +1,4 @@
-"""What every policy of this package does alike, around kernels of its own."""
+"""The common part of all policies of this package; each adds its own kernels."""
 
 import math
 from collections.abc import Sequence
@@ -33,21 +33,23 @@ NO_DRAWS = np.empty(0)
 
 
 class CompiledPolicy:
-    """What every policy of this package does alike: `init`, `ask` and `tell` by way of its kernels.
+    """The common part of all policies of this package: `init`, `ask` and `tell`, which call kernels.
 
-    A policy brings its knobs as a NamedTuple with `metric` (which quadratic form of the arms it reads)
-    and `confidence`, registers its kernels for them (see dispatch.py), and says how much chance a round
-    takes. What it does now and then, and not in a round, goes to `rounds_until_review` and `review`: the
-    compiled loop hands over to Python there.
+    A policy has its knobs as a NamedTuple with `metric` (which quadratic form of the arms it reads) and
+    `confidence`, registers its kernels for this type (see dispatch.py), and says how many random numbers
+    a round needs. Work that is done only now and then, between rounds, goes into `rounds_until_review`
+    and `review`: there the compiled loop returns to Python.
     """
 
     __slots__ = ()
 
     problem: Problem
     knobs: Any
-    plays_solids: ClassVar[bool] = False  # more than the ball: boxes, ellipsoids, simplices
-    draws_arms: ClassVar[bool] = False  # by chance, so that an arm listed twice counts twice
-    solves_on_ball: ClassVar[bool] = False  # an optimisation problem, where others take a maximum
+    plays_solids: ClassVar[bool] = False  # not only the ball: also boxes, ellipsoids, simplices
+    draws_arms: ClassVar[bool] = False  # arms are drawn at random: one listed twice counts twice
+    solves_on_ball: ClassVar[bool] = (
+        False  # on the ball it solves an optimisation problem per round
+    )
 
     def __repr__(self) -> str:
         return short(self)
@@ -72,9 +74,9 @@ class CompiledPolicy:
         pending: Sequence[Query] = (),
         restrictions: Restrictions | None = None,
     ) -> Decision:
-        """What to play and what to measure; `pending` was asked and not yet answered.
+        """What to play and what to measure; `pending`: queries that are not answered yet.
 
-        restrictions: what this ask must keep to, beside the actions (policies/restrictions.py)
+        restrictions: restrictions of this ask (policies/restrictions.py)
         """
         actions = self.admitted(actions)
         check_rng(rng)
@@ -91,7 +93,7 @@ class CompiledPolicy:
     def explained(
         self, decision: Decision, evidence: Evidence, core_set: IntArray, actions: Actions
     ) -> Decision:
-        """The decision with its reasons, of a policy that has a posterior."""
+        """The decision with its reasons added, if the policy has a posterior."""
         prior = getattr(self.knobs, "prior", None)
         if prior is None:
             return decision
@@ -101,13 +103,13 @@ class CompiledPolicy:
         return replace(decision, **found._asdict())
 
     def judges_alone(self, phase: str, actions: Actions) -> bool:
-        """Whether the measurement shows what the action is worth by itself, and not beside its rival."""
+        """Whether the measurement is chosen for the action's own value, not for the comparison."""
         return False
 
     def decide(
         self, state: State, evidence: Evidence, actions: Actions, rng: Generator, knobs: Any = None
     ) -> Decision:
-        """What to play and what to measure, without the reasons; knobs: others than its own."""
+        """What to play and what to measure, without the reasons; knobs: used instead of its own."""
         knobs = self.knobs if knobs is None else knobs
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
         seen, exact = self.spectrum(state), self.exact(state)
@@ -120,7 +122,7 @@ class CompiledPolicy:
         choice = step(decide_on_arms)(knobs, evidence, state.core_set, menu, draws)
         choice = self._monitored(state, evidence, menu, choice)
         phase, value = PHASES[choice.phase], _known(choice.value)
-        if choice.arm < 0:  # a basis vector, which need not be on the menu
+        if choice.arm < 0:  # a basis vector; it need not be on the menu
             return Decision(
                 Query(basis_vector(actions.dim, choice.arm), choice.vector), phase, value
             )
@@ -135,7 +137,7 @@ class CompiledPolicy:
         return after_monitor(watch.verdict(menu), evidence.last, menu, choice)
 
     def watch(self, state: State) -> Watch | None:
-        """The lock-in monitor, where this policy has one."""
+        """The lock-in monitor, if this policy has one."""
         return None
 
     def _draws(self, rng: Generator, *, on_ball: bool) -> Draws:
@@ -146,13 +148,13 @@ class CompiledPolicy:
         )
 
     def tell(self, state: State, query: Query, feedback: float) -> State:
-        """The state after one more measurement; the one handed in is left as it was."""
+        """The state after one more measurement; the given state is not changed."""
         action, index = checked_parts(self.problem, query)
         number = checked_feedback(self.problem, feedback)
         limit = self.learns_for()
         if limit < FOREVER and state.round >= limit:
             return state
-        # from Python, arrays are copied faster than `copy_evidence` could hand them back
+        # from Python this is faster than `copy_evidence`
         copies = Evidence._make(map(np.ndarray.copy, state.evidence))
         whose = self.fingerprint() if state.fingerprint is None else state.fingerprint
         grown = State(copies, state.core_set.copy(), whose)
@@ -168,7 +170,7 @@ class CompiledPolicy:
         return grown
 
     def admitted(self, actions: Actions) -> Actions:
-        """The actions, or one sentence that says why this policy cannot play them."""
+        """The actions; raises one sentence if this policy cannot play them."""
         actions = checked_actions(self.problem, actions)
         if not isinstance(actions, (Arms, UnitBall)) and not self.plays_solids:
             raise InputError(
@@ -177,7 +179,7 @@ class CompiledPolicy:
         return actions
 
     def spectrum(self, state: State) -> Spectrum | None:
-        """What the evidence says of the rank; None where the player is told it, or does not ask."""
+        """Evidence about the rank; None if the policy knows the rank or does not need it."""
         return None
 
     def exact(self, state: State) -> bool | None:
@@ -185,11 +187,11 @@ class CompiledPolicy:
         return None
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
-        """How many uniforms and how many normals a round takes; the same number every round."""
+        """How many uniforms and how many normals a round needs; the same numbers every round."""
         return 0, self.problem.dim if on_ball else 0
 
     def check(self, state: State, actions: Actions) -> None:
-        """Raise where this policy cannot go on from here; warn of what a person should know."""
+        """Raise if this policy cannot continue from this state; warn of known problems."""
 
     def learns_for(self) -> int:
         """Number of measurements after which nothing more is learned."""
@@ -200,29 +202,30 @@ class CompiledPolicy:
         return FOREVER
 
     def review(self, state: State) -> None:
-        """What is done between rounds now and then, in place."""
+        """Work between rounds, when due; changes the state in place."""
 
     def sweeps(self, state: State) -> Sweeps:
         """Where a compiled run need not stop for a review that would change nothing."""
         return NO_SWEEPS
 
     def state_from_json(self, text: str) -> State:
-        """A state from its text: of this policy, this problem and this rho, or one sentence."""
+        """A state from its text; raises one sentence if policy, problem or rho differ."""
         return read_state(self.fingerprint(), self.problem, self.init(), text)
 
     def fingerprint(self) -> Fingerprint:
-        """Whose states these are."""
+        """Policy, problem and knobs on which the numbers of a state depend."""
         return Fingerprint(type(self).__name__, facts_of(self.problem), self.learns_by())
 
     def learns_by(self) -> dict[str, Any]:
-        """What the numbers of a state depend on beside the problem, as JSON has it."""
+        """The knobs on which the numbers of a state depend, as JSON values."""
         confidence = self.knobs.confidence
         return {"rho": as_json(confidence.rho), "discount": confidence.discount}
 
     def _expected(self, evidence: Evidence, pending: Sequence[Query]) -> Evidence:
-        """Evidence as it will be once what is pending has come in as predicted.
+        """The evidence if the feedback of every pending query were as predicted.
 
-        The estimates stay where they are and the sets shrink, so the next ask looks elsewhere.
+        The estimates do not change and the confidence sets shrink, so the next ask measures something
+        else.
         """
         if not pending:
             return evidence
@@ -231,13 +234,13 @@ class CompiledPolicy:
             checked = checked_query(self.problem, query)
             action = self.problem.lifted(checked.action)
             v, guess = checked.index, dot(action, evidence.centre[checked.index])
-            evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # the noise is as it was
+            evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # keeps the noise estimate
             absorb(evidence, self.knobs.confidence.rho, action, v, guess)
         return evidence
 
 
 def _menu(problem: Problem, arms: Arms) -> Menu:
-    """The arms as kernels read them, with the coordinate of the level where that is learned."""
+    """The arms as kernels read them, with the coordinate of the level where levels are learned."""
     if not problem.intercept:
         return Menu(arms.columns, arms.squared)
     columns = np.ascontiguousarray(problem.lifted(arms.columns.T).T)

@@ -1,9 +1,10 @@
 """Thompson sampling with a directed query (ours, the default; no regret bound is known).
 
-Draw twice. The winner of the first draw is played, and what is measured is what separates it from the
-winner of the second: the vector that takes most off the variance of their comparison. Where neither of
-the two can show what separates them, information is bought: another action that can is played instead, if
-it is worth its price.
+Draw all vectors twice from the posterior. The best action of the first draw is played. It is compared
+with the best action of the second draw, the rival: the measured vector is the one that most reduces the
+variance of the difference of their rewards. Where measuring along either of the two would not be
+informative, information is bought: a third, more informative action is played instead, if its expected
+loss is not too large.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.within import CHALLENGERS, WithinKnobs, caution_for, check_start
 
 PART_DRAW = (
-    0.4  # share of the spread that is drawn where levels are learned or caution is asked for
+    0.4  # factor of the posterior spread in draws, where levels are learned or caution is set
 )
 
 
@@ -45,19 +46,20 @@ class DirectedKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: core_set says
-    costs: FloatArray  # (L+1,)
+    rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
+    costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     informative: float  # eta
     share: float
     kappa: float
-    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
+    has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
 
 
 @kernel
 def _contest(view: Frame, action: FloatArray, other: FloatArray) -> tuple[FloatArray, bool]:
-    """Gradient of what is in question, (L+1, d), and whether the two actions differ.
+    """Gradient of the difference of the two rewards, (L+1, d), and whether the two actions differ.
 
-    They are compared by value: an arm may be listed twice.
+    If they are equal, the gradient is that of the action's own reward. The actions are compared by value,
+    since an arm may be listed twice.
     """
     slopes = gradient(view, action)
     differ = False
@@ -75,7 +77,7 @@ def _contest(view: Frame, action: FloatArray, other: FloatArray) -> tuple[FloatA
 def _telling(
     knobs: DirectedKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
 ) -> tuple[int, float]:
-    """The vector that is best measured along an action, and what a unit of cost takes off."""
+    """The most informative vector along an action, and the variance it removes per unit of cost."""
     width = posterior.mean.shape[1]
     a = measured(action, width, knobs.confidence.action_bound)
     return most_telling(posterior, knobs.costs, padded(slopes, width), a)
@@ -90,10 +92,10 @@ def _buys(
     price: float,
     coin: float,
 ) -> bool:
-    """Whether another action shows so much more that it is worth its price.
+    """Whether another action is enough more informative, and its price is paid in this round.
 
-    What costs up to kappa standard deviations of the contest always is; what costs k times that is
-    bought in one round of k^2, so that no contest is left undecided for good because it is dear.
+    A price of up to kappa standard deviations of the contest is always paid. A price of k times that is
+    paid in one round of k^2, so that no contest stays undecided for good because it is expensive.
     """
     affordable = price * np.sqrt(coin) <= knobs.kappa * np.sqrt(contested)
     return gain_here < knobs.informative * gain_elsewhere and affordable
@@ -108,9 +110,10 @@ def _purchase(
     view: Frame,
     coin: float,
 ) -> tuple[bool, Telling, float]:
-    """Whether information is bought, where, and for what price; contest: slopes and two actions.
+    """Whether information is bought, the measurement, and its price; contest: slopes and two actions.
 
-    Only where the contenders are uninformative: neither takes a fair share off what is contested.
+    It is bought only if both contenders are uninformative: a measurement along either would remove less
+    than `share` of the contested variance.
     """
     slopes, action, other = contest
     d, width = slopes.shape[1], posterior.mean.shape[1]
@@ -130,7 +133,7 @@ def _purchase(
 def _choose(
     knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
 ) -> tuple[Found, int, int]:
-    """What is played, among arms or in a solid, which vector is measured, and the phase."""
+    """The action to play (an arm or an action of a solid), the vector to measure, and the phase."""
     posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     drawn, weights = draw(effects, draws.normals, 2), row_weights(effects)
     d = drawn.shape[2]
@@ -180,9 +183,10 @@ register(DirectedKnobs, _on_arms, _on_ball)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that measures what separates two draws, and buys information if needed.
 
-    Within tolerances, where the problem tells some, it plays as within.py says: the best expected action,
-    or the winner of a draw that earns its price; where levels are learned, the winner of part of a draw
-    unless it costs too much. There `informative` and `share` play no part, and `kappa` only with levels.
+    If the problem has tolerances, it plays as described in within.py: the best expected action, or the
+    best action of a draw whose expected gain exceeds its price; where levels are learned, the best action
+    of a draw with reduced spread unless it costs too much. There `informative` and `share` are not used,
+    and `kappa` only with levels.
 
     problem       the problem to play
     rho           regulariser of the estimates; None: that of the prior N(0, M^2/d)
@@ -235,12 +239,12 @@ class DirectedThompson(CompiledPolicy):
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
-        """The posterior draws, and what decides about a dear action."""
+        """The posterior draws, and a coin that decides whether an expensive action is played."""
         draws = 2
         if isinstance(self.knobs, WithinKnobs):
             draws = max(draws, self.knobs.challengers)
         return 1, draws * self.problem.n_vectors * self.problem.width
 
     def check(self, state: State, actions: Actions) -> None:
-        """Raise where caution has nowhere to start."""
+        """Raise if caution is set and no safe action is available."""
         check_start(self.knobs, actions)

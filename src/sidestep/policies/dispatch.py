@@ -1,8 +1,8 @@
-"""Which kernels belong to which policy, by the type of its knobs.
+"""Selects the kernels of a policy by the type of its knobs.
 
-A policy hands its knobs to its kernels as a NamedTuple of its own. `ask` and the loop of `experiments`
-call `choose` and `choose_on_ball`; the type of the knobs decides which policy's kernel stands behind
-them. So there is one loop, and every policy's arithmetic is written once.
+Every policy passes its knobs to its kernels as a NamedTuple of its own type. `ask` and the loop of
+`experiments` call `choose` and `choose_on_ball`; the type of the knobs selects the policy's kernel. So
+there is one loop, and the arithmetic of every policy is written once.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Kernel = Callable[..., Any]
 
 
 class Draws(NamedTuple):
-    """The chance of one round, drawn before it: a policy says how many of each it takes."""
+    """The random numbers of one round, drawn before it; a policy says how many of each it needs."""
 
     uniforms: FloatArray
     normals: FloatArray
@@ -30,13 +30,13 @@ class Draws(NamedTuple):
 
 @kernel
 def random_direction(normals: FloatArray) -> FloatArray:
-    """A direction drawn evenly from the sphere; (d,)."""
+    """A direction with uniform distribution on the sphere; (d,)."""
     return scaled(1.0 / np.sqrt(dot(normals, normals)), normals)
 
 
 @kernel
 def draw_one(uniform: float, count: int) -> int:
-    """One of 0..count-1, evenly."""
+    """One of 0..count-1 with equal probability; `uniform` is in [0, 1)."""
     return min(int(uniform * count), count - 1)
 
 
@@ -44,19 +44,19 @@ class Choice(NamedTuple):
     """What a policy does in a round, over arms."""
 
     arm: int  # row among the arms, or `off_menu(axis)` of core/actions.py
-    vector: int  # which is measured
+    vector: int  # index of the measured vector
     phase: int
-    value: float  # what the policy hopes the action is worth; NaN where it does not say
+    value: float  # value of the action by which the policy chose it; NaN where it has none
 
 
 class ChoiceOnBall(NamedTuple):
-    """The same on a solid."""
+    """What a policy does in a round, on a solid."""
 
     action: FloatArray  # (d,)
     vector: int
     phase: int
     value: float
-    bound: float  # no action is worth more, optimistically; NaN where no bound is known
+    bound: float  # upper bound on the optimistic value of any action; NaN where none is known
 
 
 @by_type
@@ -79,7 +79,7 @@ def choose_on_ball(
 def decide_on_arms(
     knobs: Any, evidence: Evidence, core_set: IntArray, menu: Menu, draws: Draws
 ) -> Choice:
-    """What `ask` calls: one decision over arms, of which nothing is kept."""
+    """What `ask` calls: one decision over arms, with forms that are not kept."""
     forms = empty_forms(knobs.metric, core_set.size, menu.squared.size)
     return choose(knobs, evidence, core_set, menu, forms, draws)
 
@@ -88,11 +88,11 @@ def decide_on_arms(
 def decide_on_ball(
     knobs: Any, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
 ) -> ChoiceOnBall:
-    """The same on a solid."""
+    """What `ask` calls: one decision on a solid."""
     return choose_on_ball(knobs, evidence, core_set, body, draws)
 
 
 def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
-    """Let knobs of this NamedTuple type mean these kernels."""
+    """Register the kernels that are used for knobs of this NamedTuple type."""
     kernels.register(choose, kind, on_arms)
     kernels.register(choose_on_ball, kind, on_ball)

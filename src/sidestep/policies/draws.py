@@ -1,12 +1,13 @@
-"""Vectors drawn from the posterior: many at once, and of a rank of their own where the rank matters.
+"""Draws of all vectors from the posterior; for the paper's reward, of protected vectors of given rank.
 
-Where tolerances say what is tolerated, the vectors are independent Gaussians. The paper's reward knows
-them only through the span of the protected ones, so these are drawn as vectors of rank k, k by its odds:
+With tolerances, the vectors are drawn as independent Gaussians. The paper's reward depends on the
+protected vectors only through their span. So these are drawn with a rank k, where k has the
+probabilities of `rank_odds`:
 
-    theta_i = A_i B,   A_i ~ N(0, M^2/k) in R^k,   B (k, d) ~ N(0, 1/d)
+    theta_i = A_i B,   A_i ~ N(0, M^2/k) in R^k,   B (k, d) ~ N(0, 1/d),
 
-given what was measured of them. A given B is Gaussian, and so is B given A: a few alternating draws from
-a good start, in many chains at once, are draws of both (Gibbs). The rank of a chain stays.
+conditional on the measurements. A given B is Gaussian, and so is B given A. So a Gibbs sampler draws the
+two in turn, for a few steps from a good start, in many chains at once. Each chain keeps its rank.
 """
 
 from typing import NamedTuple
@@ -19,20 +20,20 @@ from sidestep.core.posterior import Posterior, row_weights
 from sidestep.policies.belief import Belief
 
 CHAINS = 125
-SETTLING = 3  # alternating draws that are not kept
-KEPT = 8  # of every chain
-JITTER = 1e-14  # of the mean eigenvalue, against rounding
+SETTLING = 3  # burn-in: first Gibbs steps, which are not kept
+KEPT = 8  # Gibbs steps that are kept, per chain
+JITTER = 1e-14  # share of the mean eigenvalue that is added to the diagonal, against rounding
 
 
 class Sample(NamedTuple):
-    """Draws of all vectors, and of the target off the protected ones."""
+    """Draws of all vectors, and of the target projected off the protected ones."""
 
     vectors: FloatArray  # (n, L+1, d)
     rests: FloatArray  # theta_perp; (n, d)
 
 
 def draw_vectors(posterior: Posterior, rng: Generator, times: int) -> FloatArray:
-    """Independent draws of all vectors, in pairs that mirror each other; (times, L+1, d)."""
+    """Draws of all vectors, in antithetic pairs (mirrored at the mean); (times, L+1, d)."""
     normals = rng.standard_normal(((times + 1) // 2, *posterior.mean.shape))
     normals = np.concatenate([normals, -normals])[:times]
     factors = np.linalg.cholesky(posterior.inverse) * posterior.noise[:, None, None]
@@ -42,7 +43,7 @@ def draw_vectors(posterior: Posterior, rng: Generator, times: int) -> FloatArray
 def draw_of_ranks(
     belief: Belief, odds: FloatArray, norm_bound: float, rng: Generator, chains: int = CHAINS
 ) -> Sample:
-    """Draws whose protected vectors have a rank of their own each; odds (min(L, d) + 1,)."""
+    """Draws with protected vectors of rank k; k has the probabilities `odds` (min(L, d) + 1,)."""
     posterior = belief.posterior
     n, d = posterior.mean.shape
     vectors = draw_vectors(posterior, rng, chains * KEPT).reshape(KEPT, chains, n, d)
@@ -61,13 +62,13 @@ def draw_of_ranks(
 
 
 def even_ranks(odds: FloatArray, count: int) -> IntArray:
-    """So many ranks, each as often as its odds say, to within one; (count,)."""
+    """`count` ranks; each occurs odds times count times, to within one; (count,)."""
     steps = (np.arange(count) + 0.5) / count
     return np.minimum(np.searchsorted(np.cumsum(odds), steps), len(odds) - 1)
 
 
 def off_span(basis: FloatArray, vectors: FloatArray) -> FloatArray:
-    """What is left of every vector (n, d) off the rows of its basis (n, k, d)."""
+    """Every vector (n, d) minus its projection on the rows of its basis (n, k, d); (n, d)."""
     if basis.shape[1] >= basis.shape[2]:
         return np.zeros_like(vectors)
     axes = np.linalg.qr(basis.transpose(0, 2, 1))[0]
@@ -76,14 +77,14 @@ def off_span(basis: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def _directions(vectors: FloatArray, weights: FloatArray) -> FloatArray:
-    """Directions of the protected rows, strongest first, better known rows counting more."""
+    """Singular directions of the protected rows, strongest first; better known rows weigh more."""
     return np.linalg.svd(vectors[:, 1:] * weights[1:, None], full_matrices=False)[2]
 
 
 def _alternate(
     belief: Belief, basis: FloatArray, scale: float, rng: Generator
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Alternating draws of coefficients (c, L, k) and bases (c, k, d), from a basis of every chain."""
+    """Gibbs steps: coefficients (c, L, k), then bases (c, k, d); `basis` is the start of every chain."""
     information, pull = belief.information[1:], belief.pull[1:]
     kept = []
     for turn in range(SETTLING + KEPT):
@@ -99,7 +100,7 @@ def _alternate(
 def _redrawn(
     information: FloatArray, pull: FloatArray, shares: FloatArray, basis: FloatArray, rng: Generator
 ) -> FloatArray:
-    """The basis of every chain drawn anew, one row after the other given the rest; (c, k, d)."""
+    """Draw the basis of every chain again, one row at a time given the other rows; (c, k, d)."""
     d, basis = basis.shape[2], basis.copy()
     flat = information.reshape(len(pull), d * d)
     rows = shares @ basis  # theta_i; (c, L, d)
@@ -114,7 +115,7 @@ def _redrawn(
 
 
 def _gaussian(precision: FloatArray, right: FloatArray, rng: Generator) -> FloatArray:
-    """Draws of N(P^-1 b, P^-1), one for every precision P (..., n, n) and right side b (..., n)."""
+    """Draws of N(P^-1 b, P^-1), one for every precision P (..., n, n) and b (..., n)."""
     n = right.shape[-1]
     jitter = JITTER * np.trace(precision, axis1=-2, axis2=-1)[..., None, None] / n
     precision = precision + jitter * np.eye(n)

@@ -1,4 +1,4 @@
-"""What many actions do to every outcome at once, with intervals: closed form, no draws."""
+"""Effects of many actions on every outcome, with intervals: in closed form, without draws."""
 
 from typing import NamedTuple
 

@@ -34,7 +34,7 @@ class EpsilonGreedyKnobs(NamedTuple):
 
 
 class EpsilonGreedyWithinKnobs(NamedTuple):
-    """The same within tolerances: no rank, and nothing to be locked in by."""
+    """Epsilon-greedy within tolerances: needs no rank, and has no lock-in monitor."""
 
     metric: int
     confidence: Confidence
@@ -49,7 +49,7 @@ Coin: TypeAlias = EpsilonGreedyKnobs | EpsilonGreedyWithinKnobs
 
 @kernel
 def _explores(knobs: Coin, evidence: Evidence, draws: Draws) -> bool:
-    """Whether this is a round of chance: probability min(1, epsilon / sqrt(t)) (E5)."""
+    """Whether this round explores: with probability min(1, epsilon / sqrt(t)) (E5)."""
     t = total(evidence.counts, 0) + 1
     return draws.uniforms[0] < knobs.epsilon / np.sqrt(t)
 
@@ -97,7 +97,7 @@ def _on_ball(
 
 @kernel
 def _effects(knobs: EpsilonGreedyWithinKnobs, evidence: Evidence) -> FloatArray:
-    """The estimates without their levels, which no aim sees; (L+1, d)."""
+    """The estimates of the effects, without the levels; (L+1, d)."""
     d = evidence.centre.shape[1] - (1 if knobs.has_levels else 0)
     return evidence.centre[:, :d].copy()
 
@@ -111,7 +111,7 @@ def _within_on_arms(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    """Any vector is measured in every round: the paper's target alone would never show a side effect."""
+    """Every round measures a random vector: the target alone, as in the paper, shows no side effect."""
     if _explores(knobs, evidence, draws):
         arm = draw_one(draws.uniforms[1], menu.squared.size)
         return Choice(arm, _explored_index(knobs, evidence, draws), EXPLORE, np.nan)
@@ -147,8 +147,8 @@ class EpsilonGreedy(CompiledPolicy):
     Deviations from the paper: the text's epsilon / sqrt(t) and not the pseudocode's constant; by
     default exploration measures any vector, target included (the paper: a protected one, which
     `explore_index="protected"` gives), since otherwise the target is seen along exploited arms only.
-    Where tolerances are told it plays within them: no rank is needed, and every round measures a vector
-    drawn evenly.
+    With tolerances it plays within them: no rank is needed, and every round measures a uniformly drawn
+    vector.
 
     problem         the problem to play
     epsilon         how much it explores
@@ -205,5 +205,5 @@ class EpsilonGreedy(CompiledPolicy):
         return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.rank)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
-        """A coin, an arm and an index; a direction on the ball."""
+        """A coin, an arm and an index; on the ball a direction."""
         return 3, self.problem.dim if on_ball else 0

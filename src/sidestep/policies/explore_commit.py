@@ -1,4 +1,4 @@
-"""Explore, then commit: measure by chance for a while, then play the estimate for good."""
+"""Explore, then commit: play random actions for some rounds, then always the estimated best."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

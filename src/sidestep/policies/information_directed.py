@@ -1,21 +1,21 @@
 """Information-directed sampling for the protected bandit (ours; no regret bound is known).
 
-Every round weighs expected regret against information, over pairs of an action and a vector to measure:
-of all mixtures of two pairs, play the one with the least (expected regret)^2 / information (Russo and
-Van Roy 2014; Kirschner, Lattimore and Krause 2020 for linear partial monitoring). Both come from
-posterior draws (core/information.py). Information is directed: not about all vectors, but about the
-contests of the likely winners, between draws that disagree, and between the leader and its most promising
-rival. The last one keeps the player asking, ever more rarely, where all draws agree and are all wrong. A
-question that earns its price within as many rounds as have been played (as far as they are remembered) is
-asked at once.
+Every round weighs expected regret against information, over pairs of an action and a vector to measure.
+Of all mixtures of two pairs, the one with the least (expected regret)^2 / information is played (Russo
+and Van Roy 2014; Kirschner, Lattimore and Krause 2020 for linear partial monitoring). Both quantities are
+computed from posterior draws (core/information.py). Information is counted about the comparisons of
+likely winners only, not about all vectors: between the winners of draws that disagree, and between the
+leader and its most promising rival. The comparison with the rival keeps the policy exploring, more and
+more rarely, where all draws agree on a wrong action. A measurement that pays for itself within as many
+further rounds as have been played (with `memory`, as many as are remembered) is made at once.
 
-M is doubted: the prior is the widest that the evidence does not contradict (core/width.py).
+M may be too large: the prior is the widest that the evidence does not contradict (core/width.py).
 
-Where the rank is not told, draws take turns: one goes by the directions that are taken for real, the
-next by all that could still reach the resolution. So an open direction is a contest like any other.
+Where the rank is not known, every second draw uses the assumed rank, and the others use the largest rank
+that is still possible (core/pooled.py). So an undecided direction leads to a comparison like any other.
 
-Levels that are learned are seen by no aim: draws and contests are of the effects, and a measurement is
-read through the level that it shows as well.
+Levels, where they are learned, are not part of the reward: draws and comparisons are of the effects. The
+information of a measurement takes into account that it depends on the level too.
 
 Within tolerances it plays as information_within.py says.
 """
@@ -56,16 +56,16 @@ class InformationKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: core_set says
-    costs: FloatArray  # (L+1,)
-    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
+    rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
+    costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
+    has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
 
 
 @kernel(small=True)
 def _views(
     knobs: InformationKnobs, effects: Posterior, core_set: IntArray, normals: FloatArray
 ) -> list[Frame]:
-    """The protected subspace of every draw, and the target seen from it."""
+    """The frame of every draw: its protected subspace and projected target."""
     drawn, weights = draw(effects, normals, DRAWS), row_weights(effects)
     real, reaching = knobs.rank, knobs.rank
     if knobs.rank < 0:
@@ -102,12 +102,12 @@ def _decide(
 
 @kernel(small=True)
 def _contest(view: Frame, first: FloatArray, second: FloatArray, out: FloatArray) -> None:
-    """How the contest of two actions answers to every effect, seen from one draw, into `out`."""
+    """Gradient of the difference of two rewards in every vector, under one draw, into `out` (L+1, d)."""
     between = np.empty(view.rest.size)
     for j in range(between.size):
         between[j] = first[j] - second[j]
     if dot(between, between) == 0.0:
-        copy_into(first[: between.size], between)  # a single arm: what it is worth
+        copy_into(first[: between.size], between)  # equal actions: the action's own reward
     slopes = gradient(view, between)
     for v in range(slopes.shape[0]):
         copy_into(slopes[v], out[v])
@@ -147,7 +147,7 @@ def _on_ball(
 def _shortlist(
     effects: Posterior, views: list[Frame], body: Body, normals: FloatArray
 ) -> FloatArray:
-    """Actions worth a look in a solid: the best of every draw, and those that tell of two contests."""
+    """Candidate actions of a solid: the best of every draw, and the most informative for two contests."""
     n, d = effects.mean.shape
     actions, slopes = np.empty((DRAWS + 4 * n, d)), np.empty((n, d))
     for k in range(DRAWS):
@@ -179,8 +179,8 @@ class InformationDirected(CompiledPolicy):
     problem  the problem to play
     rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
     memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
-    delta    at which the rank is decided, where a resolution is told instead of it, and at which M is
-             doubted: the prior is the widest that the evidence does not contradict (core/width.py)
+    delta    level of the tests for the rank, if a resolution is given instead of the rank, and of the
+             test for M: the prior is the widest that the evidence does not contradict (core/width.py)
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()

@@ -1,4 +1,4 @@
-"""Knobs that several policies share, checked when one is built, and problems that it would not play."""
+"""Checks of knobs that several policies share, and of problems that a policy cannot play."""
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from sidestep.errors import InputError
 
 
 def known_rank(problem: Problem, policy: str) -> int:
-    """s, or one sentence that asks for it."""
+    """The rank s; raises one sentence if the problem does not have it."""
     if problem.subspace_dim is None:
         raise InputError(f"{policy} needs the problem's subspace_dim, got None")
     return problem.subspace_dim
 
 
 def check_equal_costs(problem: Problem, policy: str) -> None:
-    """Raise where one measurement costs more than another: this policy would take no notice."""
+    """Raise if measurements differ in cost: this policy would ignore it."""
     if np.ptp(per_vector(problem.costs, problem.n_vectors)) > 0:
         raise InputError(
             f"costs must be the same for every vector, as {policy} does not weigh them "
@@ -31,7 +31,7 @@ def check_equal_costs(problem: Problem, policy: str) -> None:
 
 
 def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: bool) -> None:
-    """Refuse an aim that a policy would not follow: never play another game than was asked for."""
+    """Raise if the policy would ignore the tolerances or the levels of the problem."""
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
             "this policy plays the projected reward and must be told no tolerance, got one "
@@ -55,9 +55,9 @@ def confidence_for(
     follows_tolerances: bool = False,
     learns_levels: bool = False,
 ) -> Confidence:
-    """How the sets are drawn, from knobs that are checked here; delta is for one vector.
+    """The parameters of the confidence sets, from knobs that are checked here; delta is for one vector.
 
-    A policy that can do without being told the noise has NaN for it, and widths that are NaN.
+    For a policy that does not need the noise scale, an unknown noise scale is NaN, and so are the widths.
     """
     _check_aim(problem, follows_tolerances=follows_tolerances, learns_levels=learns_levels)
     noise = problem.noise if needs_noise else problem.known_noise

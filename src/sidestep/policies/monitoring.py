@@ -1,7 +1,7 @@
-"""How the lock-in monitor (core/lock_in.py) looks at a policy.
+"""The connection of the lock-in monitor (core/lock_in.py) to a policy.
 
-It looks rarely, so it stands beside the kernels of a policy and not in them: `ask` calls it after the
-policy has chosen, and the compiled loop hands over to Python when a look is due.
+The monitor runs rarely, so it is not part of a policy's kernels: `ask` calls it after the policy has
+chosen, and the compiled loop returns to Python when the monitor is due.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
 from sidestep.policies.base import EXPLORE, LOCKED, PLAY
 from sidestep.policies.dispatch import Choice
 
-SILENT, WARNS, EXPLORES = 0, 1, 2  # what the monitor says of an action that is played once more
+SILENT, WARNS, EXPLORES = 0, 1, 2  # verdicts of the monitor on playing the last action again
 
 
 def monitor_for(lock_in: str, patience: int) -> LockInMonitor:
@@ -29,7 +29,7 @@ def monitor_for(lock_in: str, patience: int) -> LockInMonitor:
 
 
 class Watch(NamedTuple):
-    """The monitor of a policy, and all that it looks at but the menu."""
+    """The monitor of a policy with all its inputs except the menu."""
 
     monitor: LockInMonitor
     confidence: Confidence
@@ -37,16 +37,16 @@ class Watch(NamedTuple):
     rank: int  # of the subspace that the policy projects out
 
     def is_due(self) -> bool:
-        """Whether the monitor looks at the round to come, should it repeat the last action."""
+        """Whether the monitor must run if the next round repeats the last action."""
         return bool(is_due(self.monitor.patience, self.evidence.streak[0]))
 
     def verdict(self, menu: Menu) -> IntArray:
-        """What the monitor says should the round to come repeat the last action, from this menu; (3,).
+        """The verdict for the case that the next round repeats the last action, with this menu; (3,).
 
-        One of SILENT, WARNS and EXPLORES; then the arm and the vector that would tell most.
+        One of SILENT, WARNS and EXPLORES; then the arm and the vector of the most informative query.
         """
         last, columns = self.evidence.last, menu.columns
-        same = np.flatnonzero(columns[0] == last[0])  # few, which are then looked at in full
+        same = np.flatnonzero(columns[0] == last[0])  # few candidates, compared in full next
         same = same[(columns[:, same] == last[:, None]).all(axis=0)]
         if not same.size:
             return np.zeros(3, np.int64)
@@ -58,7 +58,7 @@ class Watch(NamedTuple):
 
 @kernel(refcounts=False)
 def after_monitor(verdict: IntArray, last: FloatArray, menu: Menu, choice: Choice) -> Choice:
-    """The choice once the lock-in monitor has spoken: its verdict is on the last action, played again."""
+    """The choice after the verdict, which applies if the choice repeats the last action."""
     if choice.phase != PLAY or verdict[0] == SILENT:
         return choice
     for j in range(last.size):

@@ -49,7 +49,7 @@ def _on_ball(
 ) -> ChoiceOnBall:
     sets = ellipsoids(knobs.confidence, evidence, np.zeros(1, np.int64))
     action, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, 1e-2)
-    if evidence.counts[TARGET] == 0:  # nothing known: every direction is as good (A14)
+    if evidence.counts[TARGET] == 0:  # nothing is known: all directions are equally good (A14)
         action = random_direction(draws.normals)
     return ChoiceOnBall(action, TARGET, PLAY, value, bound)
 

@@ -1,9 +1,9 @@
-"""How many rounds are left: until stopping gives up less than what matters.
+"""Estimate of the number of rounds until the expected loss of stopping is below a threshold.
 
-Worlds are drawn from the posterior, and the policy goes on in each of them as it would: it asks, what it
-measures is drawn with the noise that is believed, it learns. After every few rounds it is asked what
-stopping would give up (`Recommendation.loss.mean`); the first round from which that is less than what
-matters is that world's answer. There is no environment here: nothing but what is believed.
+Worlds are drawn from the posterior, and the policy continues in each of them: it asks, the feedback is
+drawn with the estimated noise, and it learns. After some of the rounds the expected loss of stopping
+(`Recommendation.loss.mean`) is computed. The result for a world is the first round at which this loss is
+below `matters`. No environment is used, only the posterior.
 """
 
 from collections.abc import Callable
@@ -45,20 +45,20 @@ class RoundsLeft:
     1
     """
 
-    estimate: int  # the median
-    low: int  # the fewest
-    high: int  # the most
-    rounds: tuple[int, ...]  # of every world, ascending
-    at_most: int  # where a world was given up: numbers that reach it may be larger
+    estimate: int
+    low: int
+    high: int
+    rounds: tuple[int, ...]
+    at_most: int
 
     @property
     def open(self) -> int:
-        """In how many worlds the end was not reached."""
+        """In how many worlds the loss was still too large after `at_most` rounds."""
         return sum(rounds >= self.at_most for rounds in self.rounds)
 
 
 class _World:
-    """A world that is believed possible, and what is measured in it."""
+    """A world drawn from the posterior; it produces feedback."""
 
     def __init__(self, vectors: FloatArray, noise: FloatArray, rng: Generator) -> None:
         self.vectors, self.noise, self.rng = vectors, noise, rng
@@ -113,7 +113,7 @@ def rounds_left(
         return RoundsLeft(0, 0, 0, (0,) * worlds, at_most)
     rng = np.random.default_rng([seed, state.round])
     found = []
-    drawn = draw_vectors(belief.measured, rng, 2 * worlds)[:worlds]  # the rest mirrors these
+    drawn = draw_vectors(belief.measured, rng, 2 * worlds)[:worlds]  # the others mirror these
     for vectors in drawn:
         world = _World(vectors, belief.measured.noise, rng.spawn(1)[0])
         found.append(_rounds_in(world, policy, state, actions, matters, at_most))
@@ -131,7 +131,7 @@ def _rounds_in(
     matters: float,
     at_most: int,
 ) -> int:
-    """The rounds that one world takes: looked at after 1, 2, 4, ... of them, then halved in between."""
+    """Rounds needed in one world: the loss is checked after 1, 2, 4, ... rounds, then by bisection."""
     states, looked_at = [state], 0
     while looked_at < at_most:
         due = min(max(2 * looked_at, 1), at_most)
@@ -144,13 +144,13 @@ def _rounds_in(
 
 
 def _first(is_enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The first number above low for which it is enough, as far as halving finds it; high is."""
-    while high - low > max(1, high // 16):  # to one in sixteen: worlds differ by more
+    """Bisection for the first number in (low, high] that is enough; `high` is known to be enough."""
+    while high - low > max(1, high // 16):  # to one part in sixteen: worlds differ by more
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
 def _gives_up(policy: CompiledPolicy, state: State, actions: Actions) -> float:
-    """What stopping in this state gives up on average."""
+    """Expected loss of stopping in this state."""
     return recommend(policy, state, actions, LEVEL).loss.mean

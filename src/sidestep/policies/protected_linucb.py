@@ -36,7 +36,7 @@ from sidestep.policies.knobs import check_equal_costs, confidence_for
 from sidestep.policies.monitoring import Watch, monitor_for
 from sidestep.policies.state import State
 
-TOLERANCE = 1e-2  # relative gap at which the search for the ball's optimistic action is content
+TOLERANCE = 1e-2  # relative gap at which the search for the optimistic action on the ball stops
 
 
 class ProtectedLinUCBKnobs(NamedTuple):
@@ -45,15 +45,15 @@ class ProtectedLinUCBKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     surrogate: Surrogate
-    adaptive: int | None  # size of the core set where it is found anew every round
+    adaptive: int | None  # size of the core set where it is chosen again every round
     basis: bool  # CORE-SET plays e_1..e_d
     literal: bool
 
 
 @kernel
 def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray, rows: IntArray) -> int:
-    """The target and the vectors that are projected out in this round, into `rows`; how many."""
-    if size is None:  # numba leaves the rest out of the code
+    """Write the target and the vectors projected out in this round into `rows`; returns their number."""
+    if size is None:  # then numba does not compile the rest
         return members(core_set, rows)
     return write_best_rows(centre, size, rows)
 
@@ -62,10 +62,10 @@ def _play_rows(size: int | None, centre: FloatArray, core_set: IntArray, rows: I
 def _query(
     knobs: ProtectedLinUCBKnobs, evidence: Evidence, core_set: IntArray, action: FloatArray
 ) -> int:
-    """Whom to measure: the vector least understood along the action.
+    """The vector to measure: the one with the largest width along the action.
 
-    Deviation from the paper: of the target and the core set, as its proof needs. Print has the core
-    set alone, which never measures the target (A1); `literal` keeps that.
+    Deviation from the paper: it is chosen from the target and the core set, as the proof needs. Print has
+    only the core set and so never measures the target (A1); `literal` does that.
     """
     skipped = 1 if knobs.literal and total(core_set, 0) > 1 else 0
     return widest(knobs.confidence, evidence, core_set, skipped, action)
@@ -80,7 +80,7 @@ def _core_set_query(counts: IntArray, d: int) -> tuple[int, int]:
 
 @kernel
 def _broadest_arm(gram: FloatArray, menu: Menu) -> int:
-    """The arm that says most about one vector, whatever was measured: the widest one (A13)."""
+    """The arm with the largest width for one vector, given what was measured (A13)."""
     metric, widths = gram.copy(), np.empty(menu.squared.size)
     for j in range(metric.shape[0]):
         metric[j, j] += coreset.REACHED
@@ -124,10 +124,10 @@ def _on_ball(
     rows = np.empty(core_set.size, np.int64)
     rows = rows[: _play_rows(knobs.adaptive, evidence.centre, core_set, rows)]
     action, value, bound = random_direction(draws.normals), 0.0, 0.0
-    if rows.size <= d:  # else nothing is left of the target, and every reward is zero
+    if rows.size <= d:  # otherwise the projected target is zero, and so is every reward
         sets = ellipsoids(knobs.confidence, evidence, rows)
         best, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, TOLERANCE)
-        if total(evidence.counts, 0) > 0:  # else every direction is as good (A14)
+        if total(evidence.counts, 0) > 0:  # otherwise all directions are equally good (A14)
             action = best
     return ChoiceOnBall(action, _query(knobs, evidence, core_set, action), PLAY, value, bound)
 
@@ -147,23 +147,23 @@ class ProtectedLinUCB(CompiledPolicy):
     rho       regulariser of the estimates
     delta     probability that a certified statement fails
     surrogate  "corrected", "printed" (to the letter), "ellipsoid" (reaches farther), or "first-order"
-              (ours: exact as the sets shrink; not where an arm is long and bad and shows what the others
-              do not: it may play that arm for ever, whose value does not fall with what is learned there)
+              (ours: exact as the sets shrink; do not use it where an arm is long, bad and the only
+              informative one: its value does not fall while it is played, so it may be played for ever)
     radius    of the sets: "logdet" or "printed"
     coreset   "certified" (a guarantee at every noise level, algorithm of ours), "printed", or without
               a phase: "adaptive" (best subset of every round; no proof), "all" (ball only: every
               vector a constraint; bound of the paper with L+1 for s+1, no knowledge of s needed) and
-              "lazy" (ball only: all of them until the evidence certifies a core set, then that one;
-              the bound of "all" until then, with s+1 and the share gamma after; optimism looks along
-              few directions, so with much noise or a large rho it may never be certified)
+              "lazy" (ball only: all vectors until the evidence certifies a core set, then that one;
+              the bound of "all" until then, with s+1 and the share gamma after; optimism measures along
+              few directions, so with much noise or a large rho the core set may never be certified)
     design    what CORE-SET plays over arms: "arms" of the menu, or the "basis" e_1..e_d off the menu
     gamma     share of the best lambda_min that the certified core set keeps
     literal   index set, clock, delta and L = s as printed (A1, A10, B1, A12)
     reset     forget the samples of CORE-SET once it ends (A8)
-    max_core_set_rounds   where CORE-SET gives up, with an error that says why
-    lock_in   over fixed arms, when the same arm was played `patience` times while it cannot show what
-              is in question: "warn" in the trace, or "explore" the arm that would tell (core/lock_in.py)
-    patience  rounds with one arm until the monitor looks
+    max_core_set_rounds   rounds after which CORE-SET stops with an error that gives the reason
+    lock_in   over fixed arms, when an uninformative arm was played `patience` times in a row although
+              another could be better: "warn" in the trace, or "explore" an informative arm
+    patience  rounds with one arm until the monitor tests
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -198,7 +198,7 @@ class ProtectedLinUCB(CompiledPolicy):
         check_choice("coreset", self.coreset, ("printed", "certified", "adaptive", "all", "lazy"))
         check_choice("design", self.design, ("basis", "arms"))
         check_integer("max_core_set_rounds", self.max_core_set_rounds, low=1)
-        # delta is split (B1): half for CORE-SET, half over L+1 sets; print spends it everywhere
+        # delta is split (B1): half for CORE-SET, half over L+1 sets; print uses all of it in each
         share = self.delta if self.literal else self.delta / (2 * self.problem.n_vectors)
         confidence = confidence_for(self.problem, rho=self.rho, delta=share, radius=self.radius)
         adaptive = self.coreset == "adaptive" and self.problem.n_protected > 0
@@ -236,7 +236,7 @@ class ProtectedLinUCB(CompiledPolicy):
         )
 
     def _rule(self) -> CoreSetRule:
-        """When CORE-SET ends: by the rank if it is known, else by lambda_min, else by resolution."""
+        """The stopping rule of CORE-SET: by the rank if known, else by lambda_min or the resolution."""
         problem = self.problem
         kind, size, threshold, delta = coreset.CERTIFIED, 0, 0.0, self.delta / 2
         if problem.subspace_dim is not None:
@@ -265,7 +265,7 @@ class ProtectedLinUCB(CompiledPolicy):
         )
 
     def init(self) -> State:
-        """State before the first round; where L = s the core set is known without one (A12)."""
+        """State before the first round; where L = s the core set is known at once (A12)."""
         state = CompiledPolicy.init(self)
         if self._has_phase():
             state.core_set[:] = 0
@@ -302,11 +302,11 @@ class ProtectedLinUCB(CompiledPolicy):
         return Sweeps(self._sweep(), float(least), self.max_core_set_rounds)
 
     def _is_lazy(self, state: State) -> bool:
-        """Whether every vector is a constraint for now, and a core set would be welcome."""
+        """Whether every vector is still a constraint and a core set is being looked for."""
         return self.coreset == "lazy" and bool(state.core_set.all())
 
     def exact(self, state: State) -> bool | None:
-        """Whether the core set is proved to be the best subset; None where none was chosen."""
+        """Whether the core set is proved to be the best subset; None if none was chosen."""
         chosen = self.coreset in ("printed", "certified", "lazy") and state.core_set[0] != 0
         return (
             bool(state.core_set[0] == coreset.PROVED)
@@ -315,7 +315,7 @@ class ProtectedLinUCB(CompiledPolicy):
         )
 
     def learns_by(self) -> dict[str, Any]:
-        """Beside rho: how CORE-SET is played and what is kept of it."""
+        """Rho, how CORE-SET is played, and whether its samples are kept."""
         knobs = ("coreset", "design", "literal", "reset")
         return {**CompiledPolicy.learns_by(self), **{knob: getattr(self, knob) for knob in knobs}}
 
@@ -323,7 +323,7 @@ class ProtectedLinUCB(CompiledPolicy):
         return self.problem.dim * self.problem.n_protected
 
     def review(self, state: State) -> None:
-        """The test of CORE-SET, and what follows where it ends."""
+        """Apply the stopping rule of CORE-SET; if it stops, end the phase."""
         if self._is_lazy(state):
             sets = ellipsoids(
                 self.knobs.confidence, state.evidence, np.arange(self.problem.n_vectors)
@@ -334,13 +334,13 @@ class ProtectedLinUCB(CompiledPolicy):
                 coreset.switch_on(state.core_set, found.rows, found.exact)
             return
         if state.round % self._sweep():
-            return  # the cap, where `check` gives up
+            return  # the cap is reached: `check` raises
         end_core_set(self.rule, state.evidence, state.core_set)
         if state.core_set[0] != 0 and self.reset:
             clear(state.evidence, self.knobs.confidence.rho)
 
     def check(self, state: State, actions: Actions) -> None:
-        """Raise where this policy cannot go on; warn of directions that the arms do not reach."""
+        """Raise if this policy cannot continue; warn of directions that the arms do not reach."""
         if self.coreset in ("all", "lazy"):
             if isinstance(actions, Arms):
                 raise InputError(f"coreset={self.coreset!r} plays the unit ball only, got arms")

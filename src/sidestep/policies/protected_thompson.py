@@ -1,11 +1,10 @@
 """Thompson sampling for the protected bandit (ours).
 
-Draw every vector from what is believed of it (core/posterior.py), pool the protected draws into their
-closest s-dimensional subspace, vectors that are better known counting more, and play the best action
-of that draw. There is no CORE-SET phase and no optimistic problem. What is measured is the vector whose
-measurement takes most off the variance of the reward of the action that is played. With query="widest" it
-is the vector that is least known along that action: for this query there is a regret bound on the
-ball (docs/theory.md).
+Draw every vector from its posterior (core/posterior.py), replace the drawn protected vectors by their
+closest s-dimensional subspace, where better known vectors weigh more, and play the best action of that
+draw. There is no CORE-SET phase and no optimistic problem. The measured vector is the one that most
+reduces the variance of the reward of the played action. With query="widest" it is the vector with the
+largest variance along that action; for this query there is a regret bound on the ball (docs/theory.md).
 """
 
 from collections.abc import Sequence
@@ -44,17 +43,17 @@ class ThompsonKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: core_set says
-    costs: FloatArray  # (L+1,)
+    rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
+    costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     is_directed: bool
-    has_levels: bool  # of what is learned the last coordinate is the level (core/levels.py)
+    has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
 
 
 @kernel
 def _choose(
     knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
 ) -> tuple[Found, int]:
-    """What is played, among arms or in a solid, and which vector is measured."""
+    """The action to play (an arm or an action of a solid), and the vector to measure."""
     posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     drawn, weights = draw(effects, draws.normals, 1)[0], row_weights(effects)
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
@@ -100,16 +99,16 @@ register(ThompsonKnobs, _on_arms, _on_ball)
 class ProtectedThompson(CompiledPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
-    Within tolerances, where the problem tells some, it plays as within.py says, with full draws.
+    If the problem has tolerances, it plays as described in within.py, with full draws.
 
     problem  the problem to play
     rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
     memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta    level of the tests for the rank, if a resolution is given instead of the rank
     query    "directed": measure what the reward depends on most; "widest": what is least known
-    caution  within tolerances: only what is within all of them with at least this posterior
-             probability is played; 0: anything. No guarantee for a round: the posterior may be wrong
-    safe     an action that is known to be within them, from where caution starts; None: zero
+    caution  within tolerances: only actions that are within all of them with at least this posterior
+             probability are played; 0: all actions. No guarantee for a round: the posterior may be wrong
+    safe     an action that is known to be within them, which caution always allows; None: zero
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -141,7 +140,7 @@ class ProtectedThompson(CompiledPolicy):
         is_directed, levels = self.query == "directed", self.problem.intercept
         knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, is_directed, levels)
         if self.problem.limits is not None:
-            rule = (1.0, 0, np.inf, is_directed, levels)  # a whole draw, and no price is too high
+            rule = (1.0, 0, np.inf, is_directed, levels)  # full draws; every price is accepted
             knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
         object.__setattr__(self, "knobs", knobs)
 
@@ -150,5 +149,5 @@ class ProtectedThompson(CompiledPolicy):
         return 0, self.problem.n_vectors * self.problem.width
 
     def check(self, state: State, actions: Actions) -> None:
-        """Raise where caution has nowhere to start."""
+        """Raise if caution is set and no safe action is available."""
         check_start(self.knobs, actions)

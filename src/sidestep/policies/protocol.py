@@ -1,4 +1,4 @@
-"""Whether an object can play: the checks behind the protocol of base.py, for policies of anyone's."""
+"""Checks that an object has the interface of a policy (base.py); for policies of other packages too."""
 
 import inspect
 from collections.abc import Callable
@@ -14,7 +14,7 @@ NEEDED = ("problem", "init", "ask", "tell")
 
 
 def check_can_play(policy: object) -> None:
-    """Raise unless this is an object with the parts of a policy."""
+    """Raise unless this object has the methods and attributes of a policy."""
     if isinstance(policy, type):
         name = policy.__name__
         raise InputError(
@@ -38,7 +38,7 @@ def check_plays(policy: object, kind: type) -> None:
 
 
 def plays_of(policy: object) -> tuple[type, ...]:
-    """The action sets that a policy, or its class, says it plays."""
+    """The action sets that a policy or its class declares in `plays`."""
     plays = getattr(policy, "plays", PLAYABLE)
     if not isinstance(plays, tuple) or not all(isinstance(kind, type) for kind in plays):
         raise InputError(
@@ -48,12 +48,12 @@ def plays_of(policy: object) -> tuple[type, ...]:
 
 
 def takes_pending(policy: Policy[Any]) -> bool:
-    """Whether `ask` wants to know which queries wait for their answer."""
+    """Whether `ask` accepts `pending`."""
     return _takes(policy, "pending")
 
 
 def takes_restrictions(policy: Policy[Any]) -> bool:
-    """Whether `ask` keeps to restrictions."""
+    """Whether `ask` accepts `restrictions`."""
     return _takes(policy, "restrictions")
 
 
@@ -63,7 +63,7 @@ def _takes(policy: Policy[Any], name: str) -> bool:
 
 
 def _binds(ask: Callable[..., Any], count: int, name: str) -> bool:
-    """Whether it can be called with so many arguments and one of this name."""
+    """Whether `ask` can be called with `count` positional arguments and one keyword of this name."""
     try:
         inspect.signature(ask).bind(*[None] * count, **{name: None})
     except TypeError:
@@ -71,11 +71,11 @@ def _binds(ask: Callable[..., Any], count: int, name: str) -> bool:
     return True
 
 
-_method_binds = lru_cache(_binds)  # reading a signature takes a tenth of an ask
+_method_binds = lru_cache(_binds)  # reading a signature takes a tenth of the time of an ask
 
 
 def check_decision(decision: object) -> Decision:
-    """What `ask` returned, or one sentence where it is no Decision."""
+    """The Decision that `ask` returned; raises one sentence if it is something else."""
     if not isinstance(decision, Decision):
         raise InputError(f"ask must return a Decision, got {shown(decision)}")
     if decision.phase not in PHASES:

@@ -1,10 +1,11 @@
-"""Why a decision was made: the contender, what each result would settle, the price, what is expected.
+"""The reasons of a decision: the rival, what each measurement would settle, price, expected feedback.
 
-All in closed form from the posterior, without draws, after the choice: so it is the same whether the
-choice was compiled or not, and costs a fraction of a millisecond over a hundred arms.
+The reasons are computed after the choice, in closed form from the posterior, without draws. So they are
+the same whether the choice was compiled or not, and cost a fraction of a millisecond over a hundred arms.
 
-A contest between two actions has the variance  sum_v R_v^2 |g_v(a) - g_v(b)|^2  in the metric V_v^-1,
-by the slopes g_v of their values (policies/standpoint.py).
+The difference of the values of two actions a and b (a contest) has the variance
+sum_v R_v^2 |g_v(a) - g_v(b)|^2  in the metric V_v^-1, where g_v is the gradient of the value
+(policies/standpoint.py).
 """
 
 from typing import NamedTuple
@@ -31,11 +32,11 @@ from sidestep.policies.standpoint import (
     values_at,
 )
 
-LEVEL = 0.95  # of what is expected of the feedback
+LEVEL = 0.95  # probability of the interval for the feedback
 
 
 class Expected(NamedTuple):
-    """What the feedback should be, and between which two numbers it lies 19 times in 20."""
+    """The predicted feedback, with an interval of probability 0.95."""
 
     estimate: float
     low: float
@@ -43,27 +44,25 @@ class Expected(NamedTuple):
 
 
 class Reasons(NamedTuple):
-    """What a person wants to see of why."""
+    """The reasons, as fields of a Decision."""
 
-    rival: int | FloatArray | None  # row of the contender among the arms; an action on a solid
-    shares: (
-        FloatArray  # of the contested variance that one result of each outcome takes off; (L+1,)
-    )
-    price: float  # what the action is expected to lose against today's best
-    expected: Expected  # the feedback
-    within: float | None  # probability of being within every tolerance; None without them
+    rival: int | FloatArray | None  # the competing action: row of an arm, or an action of a solid
+    shares: FloatArray  # share of the contested variance that one result of each outcome removes; (L+1,)
+    price: float  # expected loss against today's best action
+    expected: Expected  # predicted feedback
+    within: float | None  # probability of being within every tolerance; None without tolerances
 
 
 def standpoint_for(
     problem: Problem, prior: Prior, evidence: Evidence, core_set: IntArray, rank: int
 ) -> Standpoint:
-    """The standpoint of a policy that has a posterior: by its own prior, and its own rank."""
+    """The standpoint of a policy that has a posterior, with its own prior and assumed rank."""
     real, _ = ranks(rank, core_set, evidence.counts)
     return standpoint_of(problem, _posterior_of(prior, evidence), real)
 
 
 def _posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """The same as doubting_posterior_of, for all vectors at once: reasons are never compiled."""
+    """`doubting_posterior_of` for all vectors at once, in numpy: reasons are never compiled."""
     if not np.isnan(prior.noise).any():
         return doubting_posterior_of(prior, evidence)
     noise = noise_levels(prior, evidence)
@@ -85,10 +84,10 @@ def reasons_for(
     *,
     alone: bool = False,
 ) -> Reasons:
-    """The reasons for a query; known: the evidence, which directions are real, and the rank told.
+    """The reasons for a query; known: the evidence, `core_set`, and the rank (-1: not known).
 
-    The doubt, of which every outcome removes a share, is that of the contest with the rival; where the
-    policy asks what the action is worth `alone`, that of its own value.
+    The shares are of the variance of the contest with the rival. Where the policy measures for the
+    action's own value (`alone`), they are of the variance of that value.
     """
     here = standpoint_for(problem, prior, *known)
     best, rival = _contenders(here, actions, query.action)
@@ -106,7 +105,7 @@ def reasons_for(
 
 
 def expected_feedback(problem: Problem, prior: Prior, evidence: Evidence, query: Query) -> Expected:
-    """What the feedback of a query should be."""
+    """The predicted feedback of a query, with its interval."""
     return _expected(problem, _posterior_of(prior, evidence), prior, evidence, query)
 
 
@@ -125,10 +124,11 @@ def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatA
 def _contenders(
     here: Standpoint, actions: Actions, action: FloatArray
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Today's best expected action, and who contends with the one that is played.
+    """Today's best expected action, and the rival of the played action.
 
-    Of a played action that is not the best it is the best; else the arm that is least certainly worse:
-    its lag counted in standard deviations of the contest. On a solid every neighbour contends: None.
+    If the played action is not the best, the best one is the rival. Otherwise it is the arm whose
+    expected lag, in standard deviations of the contest, is smallest. On a solid the rival of the best
+    action is None, since every neighbour competes.
     """
     if not isinstance(actions, Arms):
         best = best_in_solid(here, actions)
@@ -147,14 +147,14 @@ def _contenders(
 
 
 def _named(actions: Actions, rival: FloatArray) -> int | FloatArray:
-    """A contender as a caller knows it: the row of an arm, or the action itself."""
+    """The rival as the caller knows it: the row of an arm, or the action itself."""
     if not isinstance(actions, Arms):
         return rival
     return actions.row(int(np.argmax((actions.vectors == rival).all(axis=1))))
 
 
 def _shares(here: Standpoint, slopes: FloatArray, action: FloatArray) -> FloatArray:
-    """Share of the contested variance that one result of each outcome, here, takes off; (L+1,)."""
+    """Share of the contested variance that one result of each outcome along `action` removes; (L+1,)."""
     posterior, measured = here.posterior, here.problem.lifted(np.array(action))
     contested = variance(here.effects, slopes)
     if contested <= 0.0:
@@ -168,7 +168,7 @@ def _shares(here: Standpoint, slopes: FloatArray, action: FloatArray) -> FloatAr
 def _expected(
     problem: Problem, posterior: Posterior, prior: Prior, evidence: Evidence, query: Query
 ) -> Expected:
-    """What the feedback should be: the effect, its level, and the noise."""
+    """The predicted feedback: effect plus level, with an interval that includes the noise."""
     v, measured = query.index, problem.lifted(np.array(query.action))
     estimate = float(posterior.mean[v] @ measured)
     square = float(measured @ posterior.inverse[v] @ measured)

@@ -1,15 +1,16 @@
-"""What a policy recommends now: an action, its reward and effects with intervals, and its rivals.
+"""The current recommendation of a policy: an action, its reward and effects with intervals, its rivals.
 
-An effect <a, theta_v> is Gaussian under the posterior (policies/belief.py). What an action is worth is
-not linear in the vectors, so it is judged by draws (policies/draws.py): the action with the largest mean
-over draws is named, and where the rank of the protected vectors is not told every draw has one of its
-own, by its odds. No projected reward leaves +-|a| M. Coverage is measured, not proved (docs/theory.md).
+An effect <a, theta_v> is Gaussian under the posterior (policies/belief.py). The reward of an action is
+not linear in the vectors, so it is computed from posterior draws (policies/draws.py): the action with the
+largest mean over draws is recommended. Where the rank of the protected vectors is not known, every draw
+has its own rank, with the probabilities of `rank_odds`. Intervals of the projected reward are cut at
++-|a| M. Coverage is measured, not proved (docs/theory.md).
 
-The best of finitely many arms may well move a protected outcome: that is why every effect is shown beside
-the reward. With tolerances only what is within all of them together with the probability asked for is
-recommended; where there is nothing of the kind, the leading contender is named and `assured` is False.
-A verdict is about the interval of one outcome, which has two ends and is drawn wider: an action that is
-assured may have an outcome that is "not settled".
+The best of finitely many arms may well change a protected outcome, so every effect is shown beside the
+reward. With tolerances, only actions are recommended that are within all of them together with at least
+the required probability. If there is none, the best candidate is named and `assured` is False. A verdict
+is about one outcome and uses its two-sided, widened interval, so an assured action may have an outcome
+that is "not settled".
 """
 
 from dataclasses import dataclass
@@ -43,15 +44,13 @@ from sidestep.policies.standpoint import standpoint_of
 
 __all__ = ["Interval", "Loss", "Recommendation", "Rival", "intervals", "recommend"]
 
-WIDER_VALUES = 1.2  # intervals of values: the odds of a rank are themselves estimated
-NEAR = (
-    0.95  # on a solid no action is best for sure: one is counted good with this share of the best
-)
-CONTENDS = 0.01  # an arm that is best in fewer draws is no rival
+WIDER_VALUES = 1.2  # factor of intervals of rewards: rank probabilities are estimates too
+NEAR = 0.95  # on a solid an action counts as best in a draw if it has this share of the best value
+CONTENDS = 0.01  # an arm that is best in a smaller share of the draws is not a rival
 RIVALS = 5
-CHUNK = 1 << 21  # numbers held at once while draws are compared
-TIE = 1e-12  # of M A: values closer than this are equal
-SHORTLIST = 24  # draws whose best action on a solid is looked at within tolerances
+CHUNK = 1 << 21  # numbers in memory at once while draws are compared
+TIE = 1e-12  # values closer than this times M A are equal
+SHORTLIST = 24  # draws whose best action on a solid is a candidate, within tolerances
 
 
 class Rival(NamedTuple):
@@ -59,15 +58,15 @@ class Rival(NamedTuple):
 
     arm: int
     probability: float
-    ahead: Interval  # value of the recommended arm over this one's
+    ahead: Interval  # value of the recommended arm minus the value of this one
     action: FloatArray  # (d,)
 
 
 class Loss(NamedTuple):
-    """What stopping now gives up: largest value less the recommended one's, over draws."""
+    """Loss of stopping now: the largest value minus that of the recommended action, over draws."""
 
     mean: float
-    high: float  # it is no more than this with the level asked for
+    high: float  # upper bound at the required level
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,19 +94,19 @@ class Recommendation:
     ('not settled',)
     """
 
-    action: FloatArray  # (d,)
-    arm: int | None  # row among the arms; None on a solid
-    reward: Interval  # what it is worth: projected, or within tolerances
-    effects: tuple[Interval, ...]  # <a, theta_v>: the target, then every protected outcome
-    probability: float  # that it is the best arm; on a solid: that it has 95% of the best reward
-    rivals: tuple[Rival, ...]  # arms that are still contending, likeliest first
-    spectrum: Spectrum | None  # evidence on the rank, where the player is not told it
-    loss: Loss  # what stopping now gives up
-    verdicts: tuple[str, ...]  # of every protected outcome; empty without tolerances
-    assured: bool | None  # whether `within` is at least the level; None without tolerances
-    within: float | None  # probability of being within every tolerance; None without them
-    settles: Settling | None  # the one measurement that would settle most; None: nothing is open
-    unsettled: tuple[Narrowing, ...]  # of every outcome "not settled": what more results would do
+    action: FloatArray
+    arm: int | None
+    reward: Interval
+    effects: tuple[Interval, ...]
+    probability: float
+    rivals: tuple[Rival, ...]
+    spectrum: Spectrum | None
+    loss: Loss
+    verdicts: tuple[str, ...]
+    assured: bool | None  # whether `within` is at least the level
+    within: float | None
+    settles: Settling | None
+    unsettled: tuple[Narrowing, ...]
 
     def __repr__(self) -> str:
         which = brief(self.action) if self.arm is None else f"arm {self.arm}"
@@ -136,30 +135,30 @@ class Recommendation:
     def clean(self) -> Interval | None:
         """The part of the target's effect that no protected outcome shares; None within tolerances.
 
-        It is what the paper's reward is.
+        This is the paper's reward.
         """
         return self.reward if self.assured is None else None
 
     @property
     def settled(self) -> bool:
-        """Whether nothing contends any more, and no direction is undecided."""
+        """Whether there is no rival any more and no undecided direction."""
         undecided = self.spectrum is not None and self.spectrum.undecided > 0
         return not self.rivals and self.probability >= 1 - CONTENDS and not undecided
 
 
 class _Outlook(NamedTuple):
-    """The belief, seen from one state."""
+    """The posterior at one state, with draws from it."""
 
     belief: Belief
     sample: Sample
     limits: Limits | None
     norm_bound: float
     level: float
-    rank: int  # the likeliest
+    rank: int  # the most probable one
 
 
 class _Found(NamedTuple):
-    """The action that is stood by, and what the draws say of it."""
+    """The recommended action, and its results over the draws."""
 
     action: FloatArray  # (d,)
     arm: int | None
@@ -167,7 +166,7 @@ class _Found(NamedTuple):
     probability: float
     rivals: tuple[Rival, ...] = ()
     assured: bool | None = None
-    rival: FloatArray | None = None  # the likeliest contender's action
+    rival: FloatArray | None = None  # action of the most probable rival; (d,)
 
 
 def recommend(
@@ -246,7 +245,7 @@ def _outlook(policy: CompiledPolicy, state: State, level: float) -> _Outlook:
 
 
 def _values(outlook: _Outlook, actions: FloatArray) -> FloatArray:
-    """What every action (K, d) is worth in every draw; (n, K)."""
+    """Value of every action (K, d) in every draw; (n, K)."""
     if outlook.limits is None:
         return np.asarray(outlook.sample.rests @ actions.T)
     return within(outlook.sample.vectors, actions, outlook.limits)
@@ -269,7 +268,7 @@ def _among_arms(outlook: _Outlook, arms: Arms) -> _Found:
 
 
 def _contest(outlook: _Outlook, vectors: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Mean value of every arm (K,), and of every draw the best value and its arm (n,), (n,)."""
+    """Mean value of every arm (K,), then the best value of every draw and its arm, (n,) each."""
     sample, n = outlook.sample, len(outlook.sample.rests)
     total, best, winner = np.zeros(len(vectors)), np.empty(n), np.empty(n, dtype=np.int64)
     size = max(CHUNK // (len(vectors) * sample.vectors.shape[1]), 1)
@@ -295,10 +294,10 @@ def _on_solid(outlook: _Outlook, solid: Solid) -> _Found:
 
 
 def _shortlist(outlook: _Outlook, limits: Limits, solid: Solid) -> Arms:
-    """Actions of a solid worth a look within tolerances: the best of the mean and of some draws.
+    """Candidate actions of a solid, within tolerances: the best for the means and for some draws.
 
-    Each is there in full and shortened towards zero, where the solid has room for that: what is not
-    certain to be within its tolerances may be so at half the size.
+    Each is a candidate at full size and shortened towards zero, if the solid contains the shorter one: an
+    action that is not certain to be within its tolerances may be so at half the size.
     """
     vectors = outlook.sample.vectors
     some = [vectors.mean(axis=0), *vectors[:: max(len(vectors) // SHORTLIST, 1)]]
@@ -308,7 +307,7 @@ def _shortlist(outlook: _Outlook, limits: Limits, solid: Solid) -> Arms:
 
 
 def _odds_within(outlook: _Outlook, vectors: FloatArray) -> FloatArray | None:
-    """Probability of every arm (K, d) to be within all tolerances together; None without them; (K,)."""
+    """Probability of every arm (K, d) of being within all tolerances; None without tolerances; (K,)."""
     return None if outlook.limits is None else within_odds(outlook.belief, outlook.limits, vectors)
 
 
@@ -337,7 +336,7 @@ def _intervals(outlook: _Outlook, action: FloatArray) -> tuple[Interval, tuple[I
 
 
 def _spread_of(outlook: _Outlook, values: FloatArray) -> Interval:
-    """The mean of values over draws, and as many deviations to either side as the level asks for."""
+    """Mean of the values over draws, with an interval of as many deviations as the level requires."""
     reach = WIDER_VALUES * quantile(outlook.belief, outlook.level)
     return _around(values.mean(), reach * values.std())
 

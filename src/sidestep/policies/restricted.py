@@ -1,4 +1,4 @@
-"""One ask that keeps to restrictions: what may be played, what may be measured, at what price."""
+"""One ask with restrictions on the action, the measurement and the price."""
 
 from dataclasses import replace
 from typing import Any
@@ -29,8 +29,8 @@ from sidestep.policies.settling import OPEN, verdict_of
 from sidestep.policies.standpoint import Standpoint, best_in_solid, values_at
 from sidestep.policies.state import State
 
-POINTS = 65  # looked at between today's best and an action of a solid that is too dear
-LEVEL = 0.95  # at which an effect is settled
+POINTS = 65  # points checked between today's best action and one that is too expensive, on a solid
+LEVEL = 0.95  # level of the intervals that settle an effect
 
 
 def ask_restricted(
@@ -41,7 +41,7 @@ def ask_restricted(
     rng: Generator,
     restrictions: Restrictions,
 ) -> Decision:
-    """What to play and what to measure, where not everything may be; evidence: with what is pending."""
+    """What to play and what to measure under restrictions; evidence: with pending queries included."""
     told = checked_restrictions(policy.problem, restrictions, state.evidence.last)
     here = None if told.price_cap is None else _standpoint(policy, evidence, state)
     menu = playable(actions, told)
@@ -66,7 +66,7 @@ def ask_restricted(
 
 
 def _standpoint(policy: CompiledPolicy, evidence: Evidence, state: State) -> Standpoint:
-    """Where the policy stands, or one sentence where it cannot price an action."""
+    """The standpoint of the policy; raises one sentence if it cannot price an action."""
     prior = getattr(policy.knobs, "prior", None)
     if prior is None:
         raise InputError(
@@ -77,7 +77,7 @@ def _standpoint(policy: CompiledPolicy, evidence: Evidence, state: State) -> Sta
 
 
 def _knobs(policy: CompiledPolicy, told: Restrictions) -> Any:
-    """The knobs of a policy that weighs costs: what cannot be measured now costs without end."""
+    """The knobs of a policy that weighs costs; vectors that cannot be measured now have infinite cost."""
     if told.measure_only is None or not hasattr(policy.knobs, "costs"):
         return policy.knobs
     costs = np.full(policy.problem.n_vectors, np.inf)
@@ -96,10 +96,9 @@ def _affordable(here: Standpoint, arms: Arms, told: Restrictions) -> Arms:
 def _drawn_back(
     here: Standpoint | None, solid: Solid, told: Restrictions, action: FloatArray
 ) -> FloatArray:
-    """An action of a solid, drawn back until the step and the price allow it.
+    """An action of a solid, moved back until the step limit and the price cap allow it.
 
-    What an action is expected to lose is convex in it, so that on the way from the best action the price
-    only grows.
+    The expected loss is convex in the action, so the price only grows on the way from the best action.
     """
     action = within_reach(told, action)
     if here is None:
@@ -113,12 +112,12 @@ def _drawn_back(
 
 
 def _best(here: Standpoint, solid: Solid, told: Restrictions) -> FloatArray:
-    """Today's best action of a solid, as far as the step reaches."""
+    """Today's best action of a solid, within the step limit."""
     return within_reach(told, best_in_solid(here, solid))
 
 
 def _price(here: Standpoint, best: FloatArray, action: FloatArray) -> float:
-    """What an action is expected to lose against the best."""
+    """Expected loss of an action against the best."""
     worth = values_at(here, np.stack([best, action]))
     return max(float(worth[0] - worth[1]), 0.0)
 
@@ -134,7 +133,7 @@ def _check_on_menu(policy: CompiledPolicy, decision: Decision) -> None:
 def _measurable(
     policy: CompiledPolicy, evidence: Evidence, told: Restrictions, query: Query
 ) -> int:
-    """The vector that was chosen; where it cannot be measured, the least known of those that can."""
+    """The chosen vector; if it cannot be measured, the least known of those that can."""
     if told.measure_only is None or query.index in told.measure_only:
         return query.index
     can, problem = list(told.measure_only), policy.problem
@@ -147,7 +146,7 @@ def _measurable(
 def _confirmation(
     policy: CompiledPolicy, state: State, evidence: Evidence, menu: Actions, told: Restrictions
 ) -> Decision:
-    """What is recommended, and the vector whose effect there is least settled."""
+    """The recommended action, and the vector whose effect is least settled there."""
     advice = recommend(policy, state, menu, LEVEL)
     index = told.measure
     if index is None:
@@ -181,7 +180,7 @@ def _least_settled(
 
 
 def _units(problem: Problem) -> FloatArray:
-    """The nearer limit of every outcome; M A where there is none, or none apart from zero; (L+1,)."""
+    """The nearer limit of every outcome; M A where it has no limit, or only zero; (L+1,)."""
     units = np.full(problem.n_vectors, problem.norm_bound * problem.action_bound)
     limits = problem.limits
     if limits is not None:

@@ -1,9 +1,9 @@
-"""What one ask must keep to, beside the actions it is handed.
+"""Restrictions of one ask, in addition to the set of actions.
 
     policy.ask(state, actions, rng, restrictions=Restrictions(measure_only=[0, 2], price_cap=0.05))
 
-Nothing of it is remembered: the next ask is free again. Every policy of this package keeps to it; one of
-yours does if its `ask` takes `restrictions`.
+They hold for this ask only. Every policy of this package supports them; your own policy does if its `ask`
+accepts `restrictions`.
 """
 
 from collections.abc import Sequence
@@ -70,9 +70,9 @@ class Restrictions:
 
 
 def checked_restrictions(problem: Problem, told: object, last: FloatArray) -> Restrictions:
-    """The restrictions, or one sentence that says why they are none of this problem.
+    """The restrictions; raises one sentence if they do not fit this problem.
 
-    last: the action that was told last, where they name none.
+    last: the action of the last tell, used where the restrictions give no `last`.
     """
     if not isinstance(told, Restrictions):
         raise InputError(f"restrictions must be a Restrictions, got {shown(told)}")
@@ -89,10 +89,10 @@ def checked_restrictions(problem: Problem, told: object, last: FloatArray) -> Re
 
 
 def playable(actions: Actions, told: Restrictions) -> Actions:
-    """What of the actions may be played: fewer arms, or a smaller box.
+    """The part of the actions that may be played: fewer arms, or a smaller box.
 
-    Of other solids a step leaves no solid that we have; there the action itself is drawn back, as
-    `within_reach` does.
+    The other solids are not closed under a step limit; there the action itself is moved back, by
+    `within_reach`.
     """
     if isinstance(actions, Arms):
         return _arms(actions, told)
@@ -110,7 +110,7 @@ def playable(actions: Actions, told: Restrictions) -> Actions:
 
 
 def within_reach(told: Restrictions, action: FloatArray) -> FloatArray:
-    """The action, or the farthest point on the way to it from `last` that the step allows."""
+    """The action, or the farthest point from `last` towards it that the step limit allows."""
     if told.largest_step is None:
         return action
     last, step = np.asarray(told.last, dtype=float), np.asarray(told.largest_step, dtype=float)
@@ -120,7 +120,7 @@ def within_reach(told: Restrictions, action: FloatArray) -> FloatArray:
 
 
 def _arms(arms: Arms, told: Restrictions) -> Arms:
-    """The arms that are allowed and near enough."""
+    """The arms that are allowed and within the step limit."""
     rows = np.arange(len(arms)) if arms.rows is None else np.asarray(arms.rows)
     fits = np.ones(len(arms), dtype=bool)
     if told.allowed is not None:

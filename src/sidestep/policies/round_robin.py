@@ -1,8 +1,8 @@
-"""Round Robin LinUCB (Alg. "Round Robin, epsilon greedy linUCB"): learning by coin and turn.
+"""Round Robin LinUCB (Alg. "Round Robin, epsilon greedy linUCB"): protected vectors take turns.
 
-With probability t^-exponent a round belongs to one protected vector, each in turn, and plays OFUL
-on it: mind that this **maximises** that side effect. Other rounds play Protected LinUCB's action and
-measure the target. Exponent 1/2 is the paper's Round Robin LinUCB, 1/4 its LinUCB2.
+With probability t^-exponent a round is for one protected vector, each in turn, and plays OFUL on it: note
+that this **maximises** that side effect. The other rounds play Protected LinUCB's action and measure the
+target. Exponent 1/2 is the paper's Round Robin LinUCB, 1/4 its LinUCB2.
 """
 
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class RoundRobinKnobs(NamedTuple):
 
 @kernel
 def _turn(exponent: float, counts: IntArray, uniform: float) -> int:
-    """The protected vector whose turn it is, or 0 where this round is the target's."""
+    """The protected vector whose turn it is, or 0 if this round is for the target."""
     L = counts.size - 1
     t = total(counts, 0) + 1
     if L == 0 or uniform >= t ** (-exponent):
@@ -161,5 +161,5 @@ class RoundRobinLinUCB(CompiledPolicy):
         return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.size)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
-        """A coin; a direction for the first round on the ball."""
+        """A coin; on the ball also a direction, for the first round."""
         return 1, self.problem.dim if on_ball else 0

@@ -1,4 +1,4 @@
-"""What policies that draw from the posterior share: knobs, the first state, the review of the rank."""
+"""Common to the policies that draw from the posterior: knobs, the first state, the rank review."""
 
 from typing import NamedTuple, Protocol
 
@@ -20,15 +20,15 @@ from sidestep.policies.knobs import confidence_for
 
 
 class SamplingKnobs(Protocol):
-    """What the knobs of such a policy begin with."""
+    """The common knobs of these policies."""
 
     @property
     def prior(self) -> Prior:
-        """What is believed before the first round."""
+        """The prior of all vectors."""
 
     @property
     def rank(self) -> int:
-        """S, or -1 where the state says which directions are taken for real."""
+        """The rank s, or -1 where the state's `core_set` has it (core/pooled.py)."""
 
 
 class Sampler(Protocol):
@@ -36,19 +36,19 @@ class Sampler(Protocol):
 
     @property
     def problem(self) -> Problem:
-        """What the player is told."""
+        """What the policy knows about the problem."""
 
     @property
     def knobs(self) -> SamplingKnobs:
-        """As compiled code reads them."""
+        """The knobs as compiled code reads them."""
 
     @property
     def delta(self) -> float:
-        """At which the rank is decided."""
+        """Level of the tests for the rank."""
 
 
 class CommonKnobs(NamedTuple):
-    """How the knobs of such a policy begin, in this order."""
+    """The first fields of the knobs of these policies, in this order."""
 
     metric: int
     confidence: Confidence
@@ -60,7 +60,7 @@ class CommonKnobs(NamedTuple):
 def common_knobs(
     problem: Problem, rho: float | None, memory: float | None, delta: float, doubt: float = 0.0
 ) -> CommonKnobs:
-    """The knobs that they have in common, checked here; doubt: the level at which M is doubted."""
+    """The common knobs, checked here; doubt: level of the test whether M is too large."""
     check_probability("delta", delta)
     within = problem.tolerance is not None
     if problem.subspace_dim is None and not within:
@@ -82,18 +82,18 @@ def common_knobs(
 
 
 def first_state(policy: Sampler) -> State:
-    """State before the first round; of an unknown rank one direction is taken for real."""
+    """State before the first round; where the rank is unknown, rank 1 is assumed."""
     problem = policy.problem
     return State(no_evidence(policy.knobs.prior.rho, problem.width), first_directions(problem))
 
 
 def rounds_until_rank_review(policy: Sampler, state: State) -> int:
-    """The rank, where it is not told, is looked at again when a tenth more has been measured."""
+    """Rounds until a tenth more has been measured; then an unknown rank is reviewed."""
     return FOREVER if policy.knobs.rank >= 0 else next_check(state.round) - state.round
 
 
 def review_rank(policy: Sampler, state: State) -> None:
-    """Which directions are taken for real, and which are open, in place."""
+    """Review which directions are REAL and which are OPEN (core/pooled.py), in place."""
     prior = policy.knobs.prior
     posterior = _effects(policy, state)
     review_directions(policy.problem, posterior, prior.variance, policy.delta, state.core_set)
@@ -109,11 +109,11 @@ def rank_spectrum(policy: Sampler, state: State) -> Spectrum | None:
 
 
 def _effects(policy: Sampler, state: State) -> Posterior:
-    """The posterior of the effects, levels summed over where they are learned."""
+    """Marginal posterior of the effects, with the levels integrated out."""
     posterior = doubting_posterior_of(policy.knobs.prior, state.evidence)
     return effects_alone(posterior, policy.problem.intercept)
 
 
 def judges_alone_within(policy: Sampler, phase: str, actions: Actions) -> bool:
-    """Within tolerances a Thompson player measures what takes most off the doubt about its own action."""
+    """Whether the measurement is for the value of the action itself: true of play within tolerances."""
     return policy.problem.limits is not None and phase == PHASES[PLAY]

@@ -1,9 +1,10 @@
-"""What would settle a recommendation: the one measurement that tells most, and how many more results.
+"""What would settle a recommendation: the most informative measurement, and how many more results.
 
-Both in closed form from the posterior. A measurement of vector v along a takes red(a, v) off the variance
-of a contest (core/telling.py). n results of one outcome along a leave of the variance of its effect e
+Both are in closed form from the posterior. One measurement of vector v along a reduces the variance of a
+contest by red(a, v) (core/telling.py). After n results of one outcome along a, the variance of its effect
+e is
 
-    var(e) - cov(e, m)^2 / (var(m) + R^2 / n),   m = <a, theta_v> and its level, if that is learned.
+    var(e) - cov(e, m)^2 / (var(m) + R^2 / n),   m = <a, theta_v> plus the level, if that is learned.
 """
 
 import math
@@ -19,34 +20,34 @@ from sidestep.policies.belief import WIDER, Interval
 from sidestep.policies.standpoint import Standpoint, slopes_at
 
 WITHIN, BEYOND, OPEN = "within", "beyond", "not settled"
-MANY = 10_000  # results that nobody would wait for
+MANY = 10_000  # if more results than this are needed, no number is given
 
 
 class Settling(NamedTuple):
-    """The one measurement that would settle most of what is contested."""
+    """The measurement that removes most of the contested variance."""
 
     action: FloatArray  # (d,)
     arm: int | None  # row among the arms; None on a solid
-    vector: int  # index of what is measured
-    share: float  # of the contested variance that it takes off
+    vector: int  # index of the measured outcome
+    share: float  # share of the contested variance that it removes
 
 
 class Narrowing(NamedTuple):
-    """What more results of one outcome, along the recommended action, would do for it."""
+    """The effect of more results of one outcome, along the recommended action, on its interval."""
 
     vector: int  # index of the outcome
-    more: int | None  # results that would settle it, its estimate as it is; None: none would
-    half: float  # half of its interval then
+    more: int | None  # results that would settle it if its estimate stays; None: no number would
+    half: float  # half-length of its interval after these results
 
 
 def verdict_of(low: float, high: float, begin: float, end: float) -> str:
-    """What an interval from begin to end says of the limits low and high."""
+    """The verdict of an interval from begin to end about the limits low and high."""
     outside = end < low or high < begin
     return WITHIN if low <= begin and end <= high else BEYOND if outside else OPEN
 
 
 def verdicts_of(limits: Limits | None, effects: tuple[Interval, ...]) -> tuple[str, ...]:
-    """Of every protected outcome: the whole interval inside, the whole interval outside, or neither."""
+    """The verdict on every protected outcome: its interval is inside, outside, or neither."""
     if limits is None:
         return ()
     sides = zip(effects[1:], limits.low, limits.high, strict=True)
@@ -56,9 +57,9 @@ def verdicts_of(limits: Limits | None, effects: tuple[Interval, ...]) -> tuple[s
 def settling(
     here: Standpoint, actions: Actions, action: FloatArray, rival: FloatArray | None
 ) -> Settling | None:
-    """What would tell most of the contest of an action with its rival, or of its value alone.
+    """The most informative measurement about an action against its rival, or about its own value.
 
-    None where nothing is contested.
+    Without a rival it is about the action's own value. None where nothing is uncertain.
     """
     slopes = slopes_at(here, action)
     if rival is not None:
@@ -81,7 +82,7 @@ def settling(
 def _looked_at(
     here: Standpoint, actions: Actions, action: FloatArray, directions: FloatArray
 ) -> FloatArray:
-    """All arms; of a solid the action itself, and those farthest along what every vector would tell."""
+    """Candidate actions (K, d): all arms; of a solid, the action and the farthest along `directions`."""
     if isinstance(actions, Arms):
         return np.asarray(actions.vectors)
     ways = [way for way in directions[:, : here.problem.dim] if way.any()]
@@ -93,7 +94,7 @@ def _looked_at(
 
 
 def _taken(here: Standpoint, directions: FloatArray, actions: FloatArray) -> FloatArray:
-    """red(a, v) of every vector and action (K, d), from V_v^-1 g_v; (L+1, K)."""
+    """red(a, v) of every vector and action (K, d); directions: V_v^-1 g_v; (L+1, K)."""
     posterior, measured = here.posterior, here.problem.lifted(actions)
     squares = ((measured @ posterior.inverse) * measured).sum(axis=2)
     along = posterior.noise[:, None] * (directions @ measured.T)
@@ -103,7 +104,7 @@ def _taken(here: Standpoint, directions: FloatArray, actions: FloatArray) -> Flo
 def unsettled(
     here: Standpoint, action: FloatArray, verdicts: tuple[str, ...], quantile: float
 ) -> tuple[Narrowing, ...]:
-    """What more results along an action would do for every outcome that is not settled."""
+    """The effect of more results along an action, for every outcome that is "not settled"."""
     limits = here.problem.limits
     if limits is None:
         return ()

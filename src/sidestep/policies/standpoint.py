@@ -1,8 +1,8 @@
-"""What is believed of every action when something is asked: effects, expected values, slopes.
+"""Effects, expected values and gradients of actions under the posterior at the time of an ask.
 
-All in closed form from the posterior, without draws. The value of an action answers to the vectors by its
-slopes g_v(a): those of the projected reward at the estimates (core/sensitivity.py), or the steepness
-within tolerances (core/aims.py).
+All are in closed form, without draws. g_v(a) is the gradient of the value of action a in vector v: that
+of the projected reward at the estimates (core/sensitivity.py), or the steepness within tolerances
+(core/aims.py).
 """
 
 from typing import NamedTuple
@@ -25,12 +25,12 @@ class Standpoint(NamedTuple):
 
     problem: Problem
     posterior: Posterior  # levels included
-    effects: Posterior  # levels summed over
-    view: Frame | None  # of the projected reward
+    effects: Posterior  # levels integrated out
+    view: Frame | None  # for the projected reward; None within tolerances
 
 
 def standpoint_of(problem: Problem, posterior: Posterior, rank: int) -> Standpoint:
-    """The standpoint of a posterior; so many protected directions are taken for real."""
+    """The standpoint of a posterior, with protected vectors of the assumed rank."""
     effects = effects_alone(posterior, problem.intercept)
     view = None
     if problem.tolerance is None:
@@ -47,7 +47,7 @@ def effects_at(here: Standpoint, actions: FloatArray) -> tuple[FloatArray, Float
 
 
 def values_at(here: Standpoint, actions: FloatArray) -> FloatArray:
-    """What actions (K, d) are expected to be worth; (K,)."""
+    """Expected values of actions (K, d); (K,)."""
     if here.view is not None:
         return np.asarray(actions @ here.view.rest)
     limits = here.problem.limits
@@ -64,7 +64,7 @@ def values_at(here: Standpoint, actions: FloatArray) -> FloatArray:
 
 
 def slopes_at(here: Standpoint, action: FloatArray) -> FloatArray:
-    """How the value of an action answers to every vector; (L+1, d)."""
+    """Gradient of the value of an action in every vector; (L+1, d)."""
     if here.view is not None:
         return gradient(here.view, np.array(action))
     return np.asarray(steepness_at(here, action[None]) * action)

@@ -1,9 +1,10 @@
-"""What a policy has learned, as a value and as text.
+"""The state of a policy, as a value and as text.
 
-The numbers of a state mean something only to a policy like the one that wrote it: with another rho the
-inverse is of another matrix, with another problem the intervals are of another noise. So the text says
-whose state it is (`Fingerprint`), and reading compares that, and every number that could not have been
-written, before anything is decided on it. Texts of version 2 do not say it; they are read with a warning.
+The numbers of a state are valid only for the policy that wrote them: with another rho the inverse belongs
+to another matrix, with another problem the intervals belong to another noise. So the text contains a
+`Fingerprint` of policy and problem. Reading a text compares the fingerprint and checks the numbers,
+before anything is decided with them. Texts of version 2 have no fingerprint; they are read with a
+warning.
 """
 
 import dataclasses
@@ -25,16 +26,16 @@ from sidestep.core.showing import notebook_table
 from sidestep.errors import InputError, UnsignedStateWarning
 
 STATE_VERSION = 3
-UNSIGNED = 2  # the last version that did not say whose state it is
+UNSIGNED = 2  # the last version without a fingerprint
 KEYS = {UNSIGNED: {"version", "evidence", "core_set"}}
 KEYS[STATE_VERSION] = KEYS[UNSIGNED] | {"fingerprint"}
-WHOLE = ("counts", "streak", "core_set")  # what counts or switches
+WHOLE = ("counts", "streak", "core_set")  # integer fields
 NOT_NEGATIVE = ("counts", "streak", "core_set", "weight", "misfit")
-ROUNDING = 1e-6  # share of the largest eigenvalue by which rounding may leave one below zero
+ROUNDING = 1e-6  # how far below zero an eigenvalue may be by rounding, as a share of the largest
 
 
 class Fingerprint(NamedTuple):
-    """Whose state it is: the class of the policy, its problem, and what its numbers depend on."""
+    """Which policy wrote a state: its class, its problem, and the knobs its numbers depend on."""
 
     policy: str
     problem: dict[str, Any]
@@ -46,8 +47,8 @@ class State:
     """What a policy has learned."""
 
     evidence: Evidence
-    # (L+1,): 1 for the target and the core set; all 0 until it is known; the target's is UNPROVED where
-    # the search for the best subset stopped at its cap
+    # (L+1,): 1 for the target and the core set; all 0 until the core set is known; core_set[0] is
+    # UNPROVED if the node limit stopped the search for the best subset
     core_set: IntArray
     fingerprint: Fingerprint | None = None  # None: nothing has been measured yet
 
@@ -77,12 +78,12 @@ class State:
 
 
 def facts_of(problem: Problem) -> dict[str, Any]:
-    """A problem as JSON has it."""
+    """The fields of a problem as JSON values."""
     return {name: as_json(getattr(problem, name)) for name in _defaults(problem)}
 
 
 def as_json(value: object) -> Any:
-    """A knob as JSON gives it back."""
+    """A knob as JSON would return it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (tuple, list, np.ndarray)):
@@ -127,7 +128,7 @@ def read_state(mine: Fingerprint, problem: Problem, first: State, text: str) -> 
 
 
 def _parsed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The content of a text, and its arrays by name; checked for its keys and its version."""
+    """The content of a text, and its arrays by name; keys and version are checked."""
     try:
         content = json.loads(text)
         version = content["version"]
@@ -150,7 +151,7 @@ def _parsed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _array(name: str, value: object) -> FloatArray | IntArray:
-    """One field as an array of its own type."""
+    """One field as an array of the field's type."""
     array = np.array(value)
     if name in WHOLE and array.size and array.dtype.kind != "i":
         raise InputError(f"state must have whole numbers in {name}, got {shown(value)}")
@@ -160,7 +161,7 @@ def _array(name: str, value: object) -> FloatArray | IntArray:
 
 
 def _check_numbers(name: str, array: FloatArray | IntArray) -> None:
-    """Raise where a field holds what no measurement leaves there."""
+    """Raise if a field contains numbers that no measurement can produce."""
     if not np.isfinite(array).all():
         raise InputError(f"state must be finite numbers, got NaN or infinity in {name}")
     if name in NOT_NEGATIVE and array.min(initial=0) < 0:
@@ -182,7 +183,7 @@ def _check_definite(name: str, matrices: FloatArray) -> None:
 
 
 def _fingerprint(value: object) -> Fingerprint | None:
-    """A fingerprint from what JSON gave back."""
+    """A fingerprint from parsed JSON."""
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != set(Fingerprint._fields):
@@ -194,7 +195,7 @@ def _check_same(mine: Fingerprint, whose: Fingerprint, problem: Problem) -> None
     """Raise unless a state was written by a policy like this one, for a problem like this one."""
     if whose.policy != mine.policy:
         raise InputError(f"state must be that of a {mine.policy}, got one of {shown(whose.policy)}")
-    # a field that an older version did not know had what is now its default
+    # where an older version did not have a field yet, it behaved as with today's default
     known = {**_defaults(problem), **_mapping("problem", whose.problem)}
     _compare("state must be of a problem with", mine.problem, known)
     _compare("state must be learned with", mine.learning, _mapping("learning", whose.learning))
@@ -216,7 +217,7 @@ def _mapping(name: str, value: object) -> Mapping[str, Any]:
 
 
 def _defaults(problem: Problem) -> dict[str, Any]:
-    """Every field that a problem is made from, with its default (None where there is none)."""
+    """The default of every argument of a problem (None where there is none)."""
     return {
         one.name: None if one.default is dataclasses.MISSING else as_json(one.default)
         for one in dataclasses.fields(problem)

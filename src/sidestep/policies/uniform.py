@@ -1,4 +1,4 @@
-"""Uniform: any action, any vector, by chance. The yardstick at the bottom."""
+"""Uniform: a random action and a random vector in every round. The weakest baseline."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,7 @@
-"""How InformationDirected settles a round, whatever the aim: regret weighed against information.
+"""The choice of InformationDirected in a round, for both aims: regret weighed against information.
 
-An aim says what every action is worth under every posterior draw, and how the contest of two actions
-answers to every vector (information_directed.py, information_within.py). The rest is the same.
+An aim gives the value of every action under every posterior draw, and the gradient of the difference of
+two values in every vector (information_directed.py, information_within.py). The rest is common.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from sidestep.policies.base import EXPLORE, PLAY
 from sidestep.policies.dispatch import Choice
 
 DRAWS = 16  # with 32 regret is the same, with 8 larger: benchmarks/information.py
-CONTESTS = 4  # between draws that disagree
+CONTESTS = 4  # largest number of contests between the winners of draws that disagree
 
 
 @kernel(small=True)
@@ -37,9 +37,10 @@ def settle(
     rounds: float,
     coin: float,
 ) -> Choice:
-    """The arm and the vector to measure; slopes (C, L+1, width) of every contest; no value is told.
+    """The arm to play and the vector to measure; the value of the choice is NaN.
 
-    rounds: within which a question must earn its price to be asked at once
+    slopes: gradient of every contest; (C, L+1, width)
+    rounds: number of rounds within which a measurement must pay for itself to be made at once
     """
     told, vectors = best_measurement(information(posterior, slopes, menu), costs)
     mixture = best_mixture(stand.regret, told)
@@ -62,7 +63,7 @@ def _wins(stand: Standing, arm: int) -> bool:
 
 @kernel
 def menu_of(actions: FloatArray, width: int, action_bound: float) -> Menu:
-    """A shortlist of actions of a solid, (K, d), as arms with as many coordinates as are learned."""
+    """Candidate actions of a solid, (K, d), as arms, with the level's coordinate where it is learned."""
     K = actions.shape[0]
     columns, squared = np.empty((width, K)), np.zeros(K)
     for k in range(K):

@@ -1,4 +1,4 @@
-"""The app: the store, the desk, the door, the routes, the pages, and what stands before them all."""
+"""The app: store, desk, login, routes, pages, and the middleware in front of them."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -58,7 +58,7 @@ DESCRIPTION = (
 )
 
 
-Laboratory = Callable[[Study, Question], float]  # of the demo: answers a question of its study
+Laboratory = Callable[[Study, Question], float]  # for the demo: simulates the result of a question
 
 
 def create_app(
@@ -102,7 +102,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _handle(app: FastAPI) -> None:
-    """Every refusal is a problem; what nobody thought of is one too (watch.py)."""
+    """Turn every exception into a problem response; unexpected ones are handled in watch.py."""
     app.add_exception_handler(SidestepError, _ours)
     app.add_exception_handler(HttpProblem, _of_http)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -112,7 +112,7 @@ def _handle(app: FastAPI) -> None:
 def _answer(
     request: Request, kind: Kind, detail: str, headers: Mapping[str, str] | None = None, **more: Any
 ) -> Response:
-    """The problem, as a page where a person is at the other end."""
+    """The problem as JSON, or as a page if a person is asking."""
     if is_for_people(request):
         return problem_page(request, kind, detail)
     return problem(kind, detail, headers, **more)
@@ -144,7 +144,7 @@ def _of_framework(request: Request, error: Exception) -> Response:
 
 
 def _describe(app: FastAPI) -> None:
-    """The description of /v1 alone, with the shape of a problem, made once."""
+    """The OpenAPI description of /v1 only, with the schema of a problem; built once."""
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:

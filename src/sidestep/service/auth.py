@@ -1,7 +1,7 @@
-"""Who is asking: the user of this machine, a person with a session, or a program with a token.
+"""Authentication: the user of this machine, a person with a session, or a program with a token.
 
-On loopback, where nobody was added yet, nobody has to log in. From the first person or token on, and on
-every other host, everybody does. Whoever has no role in a study is told that there is no such study.
+On loopback, no login is needed as long as there is neither a person nor a token. Otherwise, and on every
+other host, everybody has to log in. To a caller without a role in a study, the study does not exist.
 """
 
 import time
@@ -30,11 +30,11 @@ from sidestep.studies.study import user_of_the_machine
 SESSION = "sidestep_session"
 LOCAL, PERSON, TOKEN = "local", "person", "token"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
-FRESH = 1.0  # seconds for which it is believed that there is nobody yet
+FRESH = 1.0  # seconds for which the answer "there is nobody yet" is cached
 
 
 class Caller(NamedTuple):
-    """Somebody who is asking, and what they may do."""
+    """Whoever sent the request, and what they may do."""
 
     kind: str
     id: str
@@ -42,21 +42,21 @@ class Caller(NamedTuple):
     rights: Rights
 
     def signs(self, actor: str | None = None) -> str:
-        """Who the record says it was: a program may say for whom, a person is who they are."""
+        """The author in the record: a program may name somebody, a person always signs as themselves."""
         if actor is None or self.kind == PERSON:
             return self.name
         return actor if self.kind == LOCAL else f"{self.name}: {actor}"
 
 
 class Visit(NamedTuple):
-    """A caller at a study, with the role that what they do needs."""
+    """A caller who has the required roles in a study."""
 
     caller: Caller
     study: OpenStudy
 
 
 class Door:
-    """Knows who may come in."""
+    """Decides who may use the service."""
 
     def __init__(self, store: SqlStore, settings: Settings) -> None:
         self.settings = settings
@@ -69,7 +69,7 @@ class Door:
 
     @property
     def needs_login(self) -> bool:
-        """Whether somebody has to say who they are."""
+        """Whether callers have to log in."""
         if not self.settings.is_local:
             return True
         if time.monotonic() < self._nobody_until:
@@ -80,7 +80,7 @@ class Door:
         return False
 
     def caller(self, request: Request) -> Caller | None:
-        """Who is asking; None where they do not say, or say it wrongly."""
+        """The caller of a request; None without valid credentials."""
         given = request.headers.get("authorization", "")
         if given:
             return self._token(given)
@@ -103,7 +103,7 @@ class Door:
         return person if person and person.stamp == session.get("stamp") else None
 
     def session(self, person: Person) -> str:
-        """A cookie that says who this is; void once the password changes."""
+        """A session cookie for this person; invalid once the password changes."""
         return str(self.signer.dumps({"person": person.id, "stamp": person.stamp}))
 
     def _token(self, given: str) -> Caller | None:
@@ -115,14 +115,14 @@ class Door:
 
 
 def check_host(request: Request) -> None:
-    """Without login only names of this machine are answered: another may be a trick of a web page."""
-    named = request.app.state.settings.names  # which were checked before anything else
+    """Without login, refuse host names other than this machine's (against DNS rebinding)."""
+    named = request.app.state.settings.names  # these were checked before
     if not named and host_of(request) not in LOOPBACK:
         raise HttpProblem(MISDIRECTED, "without login only localhost is answered, got another host")
 
 
 class Names:
-    """Answers to the host names that were set, where any were; to its health by any name."""
+    """Accepts only the host names that were set, if any; /health under any name."""
 
     def __init__(self, app: ASGIApp, names: tuple[str, ...]) -> None:
         self._app, self._names = app, tuple(name.lower() for name in names)
@@ -144,7 +144,7 @@ def host_of(request: Request) -> str:
 
 
 def known_caller(request: Request) -> Caller:
-    """Who is asking, or 401."""
+    """The caller, or 401."""
     door: Door = request.app.state.door
     caller = door.caller(request)
     if caller is None:
@@ -159,7 +159,7 @@ def known_caller(request: Request) -> Caller:
 
 
 def check_origin(request: Request) -> None:
-    """A browser says where a request comes from: another site's page may change nothing here."""
+    """Refuse changes requested by a page of another site; browsers send the origin of a request."""
     elsewhere = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
     if elsewhere and request.method not in ("GET", "HEAD"):
         raise HttpProblem(FORBIDDEN, "a page of another site must not change anything here")
@@ -172,7 +172,7 @@ class Needs:
         self.roles = roles
 
     def __call__(self, request: Request, name: str) -> Visit:
-        """The visit; 401, 404 or 403 where there can be none."""
+        """The visit; 401, 404 or 403 if it is not allowed."""
         caller, desk = known_caller(request), request.app.state.desk
         return Visit(caller, allowed(desk, caller, self.roles, name))
 
@@ -184,7 +184,7 @@ class NeedsEverywhere:
         self.role = role
 
     def __call__(self, request: Request) -> Caller:
-        """The caller; 401 or 403 where they may not."""
+        """The caller; 401 or 403 if they do not have the role."""
         caller = known_caller(request)
         if not caller.rights.allow(self.role, EVERYWHERE):
             raise HttpProblem(FORBIDDEN, f"this needs the role {self.role!r} in all studies")
@@ -192,7 +192,7 @@ class NeedsEverywhere:
 
 
 def allowed(desk: Desk, caller: Caller, roles: tuple[str, ...], name: str) -> OpenStudy:
-    """The study, where the caller has the roles; to others it does not exist."""
+    """The study, if the caller has the roles; without any role, it does not exist."""
     if not caller.rights.allow(READ, name):
         raise StudyNotFound(f"there is no study {name!r}")  # and no hint at others
     study = desk.study(name)

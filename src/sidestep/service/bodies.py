@@ -1,4 +1,4 @@
-"""What is read of a request: so many bytes and no more, and JSON that says one thing only."""
+"""Reads request bodies: with a limit on their size, and JSON without ambiguity."""
 
 import asyncio
 import json
@@ -25,13 +25,13 @@ Faults = list[Any]  # of a request, as the framework says them
 
 
 class BodyLimit:
-    """Reads the whole request before anybody works on it, counting as it streams."""
+    """Reads the whole request before it is handled, and refuses one that is too long."""
 
     def __init__(self, app: ASGIApp, limit: int, import_limit: int) -> None:
         self._app, self._limit, self._import_limit = app, limit, import_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on once it is here, or refuse it."""
+        """Pass the request on once it is complete, or refuse it."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
@@ -50,7 +50,7 @@ class BodyLimit:
 
 
 async def _read(receive: Receive, limit: int) -> bytes | None:
-    """The body; None where the caller went away."""
+    """The body; None if the caller disconnected."""
     body = bytearray()
     while True:
         message = await receive()
@@ -64,7 +64,7 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, for whoever comes next; then whatever follows, such as the end."""
+    """A `receive` that first gives the body that was read, then later messages, such as a disconnect."""
     told = False
 
     async def read() -> Message:
@@ -147,7 +147,7 @@ def _arguments(called: Dependant, request: Request, content: Any) -> tuple[dict[
 
 
 def check_media(request: Request, *kinds: str) -> str:
-    """The kind of content, where it is one of these."""
+    """The content type; refused if it is not one of these."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         raise HttpProblem(MEDIA, f"Content-Type must be {' or '.join(kinds)}")
@@ -155,7 +155,7 @@ def check_media(request: Request, *kinds: str) -> str:
 
 
 def strict_json(body: bytes) -> Any:
-    """JSON that every reader reads alike; HttpProblem where it is not."""
+    """JSON that every parser reads in the same way; HttpProblem otherwise."""
     try:
         return json.loads(body, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError):

@@ -1,9 +1,9 @@
-"""The studies that are open here: one object that writes, two that read, and what was worked out.
+"""The open studies of the service: for each, one object that writes, two that read, and cached results.
 
-What is written is saved in groups (studies/storage/groups.py); reading the record and doing arithmetic
-have a study each, so that a long look at the candidates keeps neither an answer nor a page waiting.
-What rests on draws is worked out once for every state of the record, by a few threads of their own; a
-page may decline to wait for it.
+Entries are saved in groups (studies/storage/groups.py). Reading the record and computing use separate
+`Study` objects, so that a long computation delays neither a result nor a page. Results that need
+posterior draws are computed once for every state of the record, in separate threads; a page need not wait
+for them.
 """
 
 import threading
@@ -30,12 +30,12 @@ from sidestep.studies.study import Study
 T = TypeVar("T")
 Context: TypeAlias = Mapping[str, Any] | None
 MOST = 64  # studies that stay open
-KEPT = 16  # things that were worked out, for every study
+KEPT = 16  # cached results per study
 WORKERS = 2
 
 
 class _Known(NamedTuple):
-    """Something that is being worked out, or was, for one state of the record."""
+    """A result, finished or being computed, for one state of the record."""
 
     hash: str
     result: "Future[Any]"
@@ -66,12 +66,12 @@ class OpenStudy:
         return self.store.head(self.name)
 
     def read(self, look: Callable[[Study], T]) -> T:
-        """What a quick look at the record sees; one at a time."""
+        """The result of a quick read of the record; one at a time."""
         with self._reading:
             return look(self._reader)
 
     def think(self, look: Callable[[Study], T]) -> T:
-        """What comes of a look that takes arithmetic; one at a time."""
+        """The result of a read that needs computation; one at a time."""
         with self._thinking:
             return look(self._thinker)
 
@@ -84,7 +84,7 @@ class OpenStudy:
         return self.read(lambda study: study.questions())
 
     def table(self) -> list[list[Value]] | None:
-        """The rows of its candidates, where they came as a table."""
+        """The rows of its candidates, if they are a table."""
         candidates = self.plan.candidates
         return candidates.to_rows() if candidates.kind == "table" else None
 
@@ -93,7 +93,7 @@ class OpenStudy:
         return self.worked_out(*_best(rounds=rounds, context=context))
 
     def best_within(self, patience: float | None, context: Context) -> Best | None:
-        """The same; None where that takes longer than the caller would wait."""
+        """Today's recommendation; None if it takes longer than `patience`, in seconds."""
         head = self.head().seq
         best = self.worked_out_soon(*_best(context=context), patience)
         if best is not None:
@@ -101,7 +101,7 @@ class OpenStudy:
         return best
 
     def bests_around(self, entry: int, patience: float = 0.5) -> tuple[Best | None, Best | None]:
-        """What it stood by before an entry and after it, as far as that was worked out."""
+        """The recommendations before and after an entry, as far as they were computed."""
         head = self.head().seq
         after = self.best_within(patience, None) if not self.plan.context else None
         before = [best for seq, best in self._bests if seq < entry]
@@ -112,13 +112,13 @@ class OpenStudy:
         return self.worked_out(*_explain(context, top))
 
     def explain_within(self, patience: float | None, context: Context) -> Explanation | None:
-        """The same; None where that takes longer than the caller would wait."""
+        """Every candidate; None if it takes longer than `patience`, in seconds."""
         return self.worked_out_soon(*_explain(context), patience)
 
     def story_within(
         self, patience: float | None, action: Setting, context: Context
     ) -> list[Belief] | None:
-        """How a recommendation came about; None where that takes longer."""
+        """How a recommendation came about; None if it takes longer than `patience`, in seconds."""
 
         def look(study: Study) -> list[Belief]:
             return story(self.store, self.name, study.plan, action, context=context)
@@ -126,14 +126,14 @@ class OpenStudy:
         return self.worked_out_soon(f"story {canonical([action, context])}", look, patience)
 
     def worked_out(self, what: str, look: Callable[[Study], T]) -> T:
-        """What a look sees, kept for as long as the record stays as it is."""
+        """The result of `look`, cached until the record changes."""
         result: T = self._future(what, look).result()
         return result
 
     def worked_out_soon(
         self, what: str, look: Callable[[Study], T], patience: float | None
     ) -> T | None:
-        """The same; None where that takes longer than the caller would wait."""
+        """The result of `look`; None if it takes longer than `patience`, in seconds."""
         with suppress(NotYet):
             result: T = self._future(what, look).result(patience)
             return result
@@ -167,7 +167,7 @@ def _failed(known: _Known) -> bool:
 
 
 class Desk:
-    """Every study that is open here; those that were not used for longest are put away."""
+    """Every open study; the least recently used ones are closed."""
 
     def __init__(self, store: SqlStore, groups: Groups, notices: Notices) -> None:
         self.store, self.groups, self._notices = store, groups, notices
@@ -198,13 +198,13 @@ class Desk:
         act: Callable[[Log], T],
         after: Callable[[T], None] | None = None,
     ) -> T:
-        """What `act` returned, once it is saved; then whoever is to be told is told."""
+        """What `act` returned, once it is saved; notices are sent afterwards."""
         done = self.groups.write(store, name, act, after)
         self._notices.saw(name, done)
         return done
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Finish running computations and writes."""
         self.groups.close()
         self._notices.close()
         self._pool.shutdown(wait=True, cancel_futures=True)

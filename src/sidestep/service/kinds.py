@@ -1,4 +1,4 @@
-"""What our exceptions are called over HTTP: one table, for the service and for whoever talks to it."""
+"""The names and statuses of our exceptions over HTTP: one table, for service and client."""
 
 from typing import NamedTuple
 
@@ -44,12 +44,12 @@ KINDS: dict[type[errors.SidestepError], Kind] = {
 
 
 def kind_of(error: errors.SidestepError) -> Kind:
-    """What an exception of ours is called over HTTP."""
+    """The kind of problem of one of our exceptions."""
     return next(KINDS[each] for each in type(error).__mro__ if each in KINDS)
 
 
 def error_of(name: str, status: int) -> type[errors.SidestepError]:
-    """The exception behind a problem of that name; the nearest by status where the name is new."""
+    """The exception of a problem with that name; for an unknown name, by its status."""
     for error, kind in KINDS.items():
         if kind.name == name:
             return error

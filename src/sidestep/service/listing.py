@@ -1,4 +1,4 @@
-"""The studies that a caller may see, page by page: where each stands, and whose turn it is."""
+"""The studies that a caller may see, page by page, with their status and whose turn it is."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """Its title, or its name without one."""
         return str(self.head.config.get("title") or self.head.name)
 
     def to_json(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def page(
 
 
 def line_of(desk: Desk, head: Head) -> Line:
-    """Where one study stands."""
+    """The line of one study."""
     shown = desk.study(head.name)
     return Line(head, shown.questions(), shown.read(lambda study: study.n_results))
 

@@ -44,11 +44,11 @@ class PlainFormatter(logging.Formatter):
 
 
 def set_up_logs(level: str) -> None:
-    """Ours and the server's on stderr; how it starts and stops is told only where much is asked for."""
+    """Log ours and the server's messages on stderr; start and stop of the server only at level debug."""
     handler = logging.StreamHandler()
     handler.setFormatter(PlainFormatter() if sys.stderr.isatty() else JsonFormatter())
     for name in ("sidestep", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-        quiet = name != "sidestep" and level == "info"  # the address is said by `ready`
+        quiet = name != "sidestep" and level == "info"  # `ready` prints the address
         logger.setLevel("WARNING" if quiet else level.upper())

@@ -1,4 +1,4 @@
-"""What is counted: requests, what a commit holds and how long it takes, who listens."""
+"""Metrics: requests, entries per commit and its duration, listeners of event streams."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -33,5 +33,5 @@ class Metrics:
         )
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)

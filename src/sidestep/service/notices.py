@@ -18,12 +18,12 @@ from sidestep.studies.recording import Written
 from sidestep.studies.storage.events import written
 
 TOLD = ("answered", "corrected", "withdrawn", "imported")
-WAITING = 1000  # notices; what comes beyond them is dropped, as the record has it anyway
+WAITING = 1000  # length of the queue; further notices are dropped, since the record has the answers
 TRIES, TIMEOUT = 4, 5.0
 
 
 class Notices:
-    """Sends notices one after another, from a thread of its own, where there is somebody to be told."""
+    """Sends notices one after another, in a separate thread, if a webhook is set."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._to = checked_address(settings) if settings.webhook else None
@@ -35,7 +35,7 @@ class Notices:
             self._thread.start()
 
     def saw(self, study: str, done: object) -> None:
-        """Something was saved; whoever waits for answers is told."""
+        """Queue notices of the answers that were saved."""
         if self._to is None or not isinstance(done, Written) or done.repeated:
             return
         for event in done.events:
@@ -51,7 +51,7 @@ class Notices:
                 )
 
     def close(self) -> None:
-        """Send what waits, then stop."""
+        """Send the queued notices, then stop."""
         if self._to is not None:
             self._line.put(None)
             self._thread.join(TIMEOUT)
@@ -79,7 +79,7 @@ class Notices:
         return False
 
     def _post(self, body: bytes) -> int:
-        """The status of one attempt; a redirect is an answer like any other and is not followed."""
+        """The HTTP status of one attempt; redirects are not followed."""
         assert self._to is not None
         kind = (
             http.client.HTTPSConnection
@@ -99,7 +99,7 @@ class Notices:
 
 
 def checked_address(settings: Settings) -> SplitResult:
-    """Where notices go, where that host is one of those that are allowed."""
+    """The address of the webhook; raises if its host is not allowed."""
     address = urlsplit(settings.webhook)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise InputError(f"webhook must be http://... or https://..., got {settings.webhook!r}")

@@ -1,4 +1,4 @@
-"""Passwords of people: hashed by argon2, checked a few at a time, slower for whoever guesses."""
+"""Passwords: hashed by argon2, checked a few at a time, with a delay after wrong guesses."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from sidestep.errors import InputError
 from sidestep.service.problems import TOO_MANY, HttpProblem
 
 SHORTEST, LONGEST = 10, 200
-TRIES, WINDOW = 5, 300.0  # wrong passwords of one name in so many seconds
+TRIES, WINDOW = 5, 300.0  # wrong passwords per name that are allowed in WINDOW seconds
 
 _HASHER = PasswordHasher()
 _NOBODY = _HASHER.hash("a password that nobody has")
@@ -19,7 +19,7 @@ _AT_ONCE = threading.Semaphore(2)  # each takes 64 MB
 
 
 def hashed(password: str) -> str:
-    """What is kept of a password."""
+    """The hash of a password, as it is stored."""
     if not isinstance(password, str) or not SHORTEST <= len(password) <= LONGEST:
         length = len(password) if isinstance(password, str) else "none"
         raise InputError(f"a password must have {SHORTEST} to {LONGEST} characters, got {length}")
@@ -28,7 +28,7 @@ def hashed(password: str) -> str:
 
 
 def matches(kept: str | None, password: str) -> bool:
-    """Whether it is the password; takes as long where there is no such person."""
+    """Whether the password is right; takes as long if there is no such person (None)."""
     with _AT_ONCE:
         try:
             return _HASHER.verify(kept or _NOBODY, password[:LONGEST]) and kept is not None
@@ -37,14 +37,14 @@ def matches(kept: str | None, password: str) -> bool:
 
 
 class Guard:
-    """Counts wrong passwords by name, and has no ear for more of them for a while."""
+    """Counts wrong passwords by name, and refuses further attempts for a while."""
 
     def __init__(self) -> None:
         self._wrong: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=TRIES))
         self._turn = threading.Lock()
 
     def check(self, name: str) -> None:
-        """Refuse where there were too many of late."""
+        """Raise if there were too many wrong passwords recently."""
         with self._turn:
             tried = list(self._wrong.get(name, ()))
             if len(tried) == TRIES and tried[0] > time.monotonic() - WINDOW:
@@ -56,7 +56,7 @@ class Guard:
                 )
 
     def note(self, name: str, *, right: bool) -> None:
-        """Remember a wrong one; forget them all at a right one."""
+        """Count a wrong password; a right one resets the count."""
         with self._turn:
             if right:
                 self._wrong.pop(name, None)

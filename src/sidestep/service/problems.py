@@ -1,4 +1,4 @@
-"""What went wrong, as RFC 9457 has it; what our exceptions are called is in kinds.py."""
+"""Problem responses (RFC 9457); kinds.py has the names of our exceptions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ TOO_MANY = Kind(429, "too-many", "Too many at once")
 
 
 class HttpProblem(Exception):  # noqa: N818  # RFC 9457's word
-    """A refusal that has nothing to do with studies: who is asking, how, or how much."""
+    """A refusal that is not about studies: authentication, form or size of a request."""
 
     def __init__(self, kind: Kind, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -47,7 +47,7 @@ class HttpProblem(Exception):  # noqa: N818  # RFC 9457's word
 def problem(
     kind: Kind, detail: str, headers: Mapping[str, str] | None = None, **more: Any
 ) -> JSONResponse:
-    """The response that says so."""
+    """The problem as a response."""
     body = {"type": f"/problems/{kind.name}", "title": kind.title, "status": kind.status}
     waits = {"Retry-After": "1"} if kind.status == 503 else {}
     return JSONResponse(
@@ -59,7 +59,7 @@ def problem(
 
 
 def places(found: Sequence[Any]) -> list[dict[str, str]]:
-    """Where a request is wrong and what it must be; never what came, which may be a secret."""
+    """Where a request is wrong and what is expected; never the value itself, which may be a secret."""
     said: dict[str, list[str]] = {}
     for each in found[:20]:
         sentences = said.setdefault(_place(each["loc"]), [])
@@ -71,7 +71,7 @@ def places(found: Sequence[Any]) -> list[dict[str, str]]:
 
 
 def plain_kind(status: int) -> Kind:
-    """A kind for a status that the framework came up with."""
+    """The kind for a status that the framework returned."""
     if status == 404:
         return NO_SUCH_PAGE
     phrase = HTTPStatus(status).phrase
@@ -79,7 +79,7 @@ def plain_kind(status: int) -> Kind:
 
 
 def _place(loc: tuple[Any, ...]) -> str:
-    """Names of ours and numbers, without what the checker calls its own branches."""
+    """The path to a wrong value: our names and numbers, without the validator's internal names."""
     if loc[:1] == ("header",):
         return str(loc[-1])  # declared by a route, so not the caller's words
     parts = (str(part) for part in loc)

@@ -1,4 +1,4 @@
-"""A study behind a service: the verbs of `Study`, each one request."""
+"""A study behind a service: the methods of `Study`, each one HTTP request."""
 
 import json
 import math
@@ -68,7 +68,7 @@ class RemoteStudy:
             "price_cap": price_cap,
             "context": context,
         }
-        request_of(self.plan, **settings)  # what is wrong is said here, in the same words
+        request_of(self.plan, **settings)  # raises the same errors as `Study`, without a request
         wanted = {
             "new": new,
             "purpose": purpose,
@@ -241,7 +241,7 @@ def _number(ticket: int | Ticket) -> int:
 
 
 def _checked(value: Any, measured: str | None) -> Any:
-    """A result, or a value for every outcome of a panel; what is wrong is said here."""
+    """A checked result, or a value for every outcome of a panel."""
     if not isinstance(value, Mapping):
         return checked_number(measured or "the value", value)
     if measured is not None or not value:
@@ -255,7 +255,7 @@ def _why(reason: str) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A cell of a table; an empty one is none, whatever the table calls it."""
+    """A cell of a table; missing values of any kind are None."""
     missing = isinstance(value, float) and math.isnan(value)
     return None if missing or value == "" else value
 

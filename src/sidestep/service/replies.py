@@ -1,4 +1,4 @@
-"""How an answer is written: a card as JSON or as text, and what need not be sent twice."""
+"""Writes responses: a card as JSON or as text, with ETags."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ TEXT, JSON = "text/plain", "application/json"
 def card_reply(
     request: Request, card: Card, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The card: its numbers and its words, or as text where that is asked for."""
+    """The card as JSON with numbers and words, or as text if the caller accepts text."""
     if request.headers.get("accept", "").startswith(TEXT):
         text = f"{card.text(100)}\n"
         return Response(text, status, media_type=f"{TEXT}; charset=utf-8", headers=headers)
@@ -36,19 +36,19 @@ def json_reply(
 
 
 def tagged(request: Request, response: Response) -> Response:
-    """The response with its ETag; 304 where the caller has it."""
+    """The response with its ETag; 304 if the caller has it already."""
     text = bytes(response.body).decode()
     return not_modified(request, digest(text)[:32]) or _with_tag(response, digest(text)[:32])
 
 
 def tag_of(request: Request, head: Head, *more: object) -> str:
-    """What an answer is known by that depends on the record and on what was asked for."""
+    """ETag of a response that depends on the record and on the request."""
     asked = f"{request.url.query} {request.headers.get('accept', '')}"
     return digest(" ".join((head.hash, asked, *map(str, more))))[:32]
 
 
 def not_modified(request: Request, tag: str) -> Response | None:
-    """304, where the caller's answer is still good."""
+    """304 if the caller's copy is still valid, else None."""
     known = request.headers.get("if-none-match", "")
     if f'"{tag}"' not in (each.strip().removeprefix("W/") for each in known.split(",")):
         return None
@@ -56,7 +56,7 @@ def not_modified(request: Request, tag: str) -> Response | None:
 
 
 def with_tag(response: Response, tag: str) -> Response:
-    """The response, with what it is known by."""
+    """The response with this ETag."""
     return _with_tag(response, tag)
 
 
@@ -67,13 +67,13 @@ def _with_tag(response: Response, tag: str) -> Response:
 
 
 def cursor_of(head: Head) -> str:
-    """Where a page of studies ends, for `after`."""
+    """Cursor at the end of a page of studies, for the parameter `after`."""
     place = json.dumps([head.status, written(head.updated), head.name])
     return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
 
 
 def head_at(cursor: str) -> Head:
-    """The head that a cursor names; only what a list is ordered by."""
+    """The head at a cursor; it has only the fields by which a list is ordered."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         status, updated, name = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))

@@ -1,4 +1,4 @@
-"""The server: listens until it is told to stop, then finishes what was begun."""
+"""The server: listens until a signal stops it, then finishes running requests."""
 
 import signal
 import socket
@@ -20,11 +20,11 @@ from sidestep.service.settings import Settings
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.store import open_store
 
-GRACE = 20  # seconds for requests that are under way when it is told to stop
+GRACE = 20  # seconds that running requests get after a stop signal
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, and lets listeners go when it is told to stop."""
+    """Reports its address, and ends event streams when it is stopped."""
 
     def __init__(
         self, config: uvicorn.Config, app: FastAPI, ready: Callable[[str], object]
@@ -33,20 +33,20 @@ class Server(uvicorn.Server):
         self._app, self._ready = app, ready
 
     async def startup(self, sockets: Any = None) -> None:
-        """Listen, then say so."""
+        """Start to listen, then report the address."""
         await super().startup(sockets)
         if self.started:
             self._ready(address_of(self))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks to finish, a second one to stop at once; neither is passed on."""
+        """The first signal asks to finish, the second one stops at once; neither is passed on."""
         self._app.state.listeners.stopping.set()
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
 
 def open_sql(storage: str) -> SqlStore:
-    """The database behind a storage; a service cannot do with memory."""
+    """The database of a storage; a service does not accept a storage in memory."""
     store = open_store(storage)
     if not isinstance(store, SqlStore):
         raise InputError(f"a service needs a file or a database that stays, got {storage!r}")
@@ -54,7 +54,7 @@ def open_sql(storage: str) -> SqlStore:
 
 
 def check_host_allowed(app: FastAPI, settings: Settings) -> None:
-    """Refuse to be seen by other machines until there is somebody who may let people in."""
+    """Raise if other machines could reach the service while there is no admin."""
     if settings.is_local or app.state.door.accounts.has_admin():
         return
     raise InputError(
@@ -64,7 +64,7 @@ def check_host_allowed(app: FastAPI, settings: Settings) -> None:
 
 
 def check_port_free(settings: Settings) -> None:
-    """Say in a sentence that nobody can listen there, before anything is begun."""
+    """Raise one sentence if the port is in use, before anything else is done."""
     try:
         place = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         socket.create_server(place[4][:2], family=place[0]).close()
@@ -81,7 +81,7 @@ def run(
     ready: Callable[[str], object],
     laboratory: Laboratory | None = None,
 ) -> int:
-    """Serve until a signal comes; the exit code. `ready` is told the address."""
+    """Serve until a signal comes; returns the exit code. `ready` is called with the address."""
     app = create_app(settings, store, laboratory)
     check_host_allowed(app, settings)
     set_up_logs(settings.log_level)
@@ -95,7 +95,7 @@ def run(
 
 
 def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    """How it listens."""
+    """The configuration of uvicorn."""
     return uvicorn.Config(
         app,
         host=settings.host,
@@ -115,7 +115,7 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
 
 
 def parser() -> Any:
-    """What reads requests: a parser in C, or where there is none the one in Python, at twice the cost."""
+    """The HTTP parser: the one in C, or if it is missing the one in Python, at twice the cost."""
     if find_spec("httptools") is None:
         return "h11"
     from sidestep.service.heads import LimitedHttp  # noqa: PLC0415
@@ -124,6 +124,6 @@ def parser() -> Any:
 
 
 def address_of(server: uvicorn.Server) -> str:
-    """Where it listens, the port being the one it got."""
+    """The address of the server, with the actual port."""
     host, port = server.servers[0].sockets[0].getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

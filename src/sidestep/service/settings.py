@@ -1,4 +1,4 @@
-"""What can be set: by flag, by environment (SIDESTEP_...) or by a TOML file, in this order."""
+"""The settings: from flags, the environment (SIDESTEP_...) or a TOML file, in this order."""
 
 import ipaddress
 import os
@@ -18,7 +18,7 @@ HIDDEN = "(hidden)"
 
 
 def _words(value: Any) -> Any:
-    """Words from text, as an environment variable has them: a, b."""
+    """A list of words from text, as in an environment variable: a, b."""
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(",") if word.strip())
     return tuple(value) if isinstance(value, list) else value
@@ -55,7 +55,7 @@ class Settings(BaseModel):
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine is listened to."""
+        """Whether only this machine can reach the service."""
         if self.host == "localhost":
             return True
         try:
@@ -92,7 +92,7 @@ def load(
     config: Path | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Loaded:
-    """The settings; a flag before the environment before the file before what is usual."""
+    """The settings; a flag overrides the environment, the environment the file, the file the default."""
     named = environment.get(CONFIG)
     path = config or (Path(named) if named else None)
     sources = dict.fromkeys(Settings.model_fields, "usual")

@@ -19,14 +19,14 @@ from sidestep.studies.people.roles import READ
 from sidestep.studies.storage.exchange import event_to_json
 
 LOOK = 1.0  # seconds between two looks at the record
-BEAT = 15.0  # seconds of silence after which a line shows that the connection lives
+BEAT = 15.0  # seconds without entries after which a line is sent to keep the connection alive
 MOST = 100  # entries at once
 
 streams = APIRouter(prefix="/v1", route_class=StrictRoute)
 
 
 class Listeners:
-    """How many listen, and whether the server is about to stop."""
+    """Number of open event streams, and whether the server is about to stop."""
 
     def __init__(self, most: int, metrics: Metrics) -> None:
         self._most, self._metrics, self._now = most, metrics, 0
@@ -91,13 +91,13 @@ async def _told(
                 yield ": here\n\n"
             await _nap(listeners.stopping)
     except (HttpProblem, SidestepError):
-        return  # the right to listen ended, or the storage went away: the listener will come back
+        return  # access ended, or the storage is not available: the client will reconnect
     finally:
         listeners.leave()
 
 
 def _look(request: Request, name: str, after: int) -> tuple[list[str], int]:
-    """New entries; the right to see them is asked for every time, as it may end."""
+    """New entries; access is checked every time, since it may end."""
     study = allowed(request.app.state.desk, known_caller(request), (READ,), name)
     found = study.verbs.history(after, MOST)
     lines = [

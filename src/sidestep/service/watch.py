@@ -1,4 +1,4 @@
-"""What stands before every request: a number for it, a line in the log, a count, headers of safety."""
+"""Middleware for every request: a request number, a log line, metrics, security headers."""
 
 import logging
 import re
@@ -32,13 +32,13 @@ HEADERS = {
 
 
 class Watch:
-    """Numbers every request, times it, counts it, and puts the headers of safety on its answer."""
+    """Numbers every request, times it, counts it, and adds security headers to the response."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on, and note how it went."""
+        """Pass the request on, and log the result."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -65,7 +65,7 @@ class Watch:
             REQUEST.reset(token)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        """By the route, not the address: an address may hold the secret of a link."""
+        """Log by route, not by address: an address may contain the secret of a link."""
         method = scope["method"] if scope["method"] in METHODS else "OTHER"
         route = getattr(scope.get("route"), "path", "(none)")
         self._metrics.requests.labels(method, route, status).inc()

@@ -1,7 +1,7 @@
-"""One connection to a service: a request is sent until it is answered, and is never done twice.
+"""The connection of a client to a service: a request is repeated until it is answered, and done once.
 
-Whoever writes sends a key with it (`Idempotency-Key`), so that sending it again is safe: whatever broke,
-the entry is there once or not at all.
+A request that writes has a key (`Idempotency-Key`), so repeating it is safe: after any failure, the entry
+exists once or not at all.
 """
 
 import http.client
@@ -17,14 +17,14 @@ from urllib.parse import urlsplit
 from sidestep.errors import InputError, ServiceError, SidestepError
 from sidestep.service.kinds import error_of
 
-AGAIN = (429, 502, 503, 504)  # statuses after which it is of use to try again
+AGAIN = (429, 502, 503, 504)  # statuses after which a request is repeated
 LONGEST_NAP = 2.0
-KEY_PATTERN = r"^[!-~]+$"  # what a header can carry
+KEY_PATTERN = r"^[!-~]+$"  # characters that are allowed in a header
 KEY_SENTENCE = "must be letters, digits and signs of ASCII, without spaces"
 
 
 class Answer(NamedTuple):
-    """What a service said."""
+    """The response of a service."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class Wire:
         kind: str = "application/json",
         key: str | None = None,
     ) -> Answer:
-        """What the service answers; one of our exceptions where it refuses."""
+        """The response of the service; raises one of our exceptions if it refuses."""
         if key and not re.fullmatch(KEY_PATTERN, key):
             raise InputError(f"a key {KEY_SENTENCE}, got {key!r}")
         headers = {"Accept": "application/json"}
@@ -69,12 +69,12 @@ class Wire:
         return answer
 
     def close(self) -> None:
-        """Let go of every connection; another is made where one is needed again."""
+        """Close every connection; a new one is opened when needed."""
         for connection in self._open:
             connection.close()
 
     def _drop(self) -> None:
-        """Let go of this thread's connection, which broke."""
+        """Drop this thread's broken connection."""
         connection = getattr(self._local, "connection", None)
         if connection is not None:
             connection.close()
@@ -127,7 +127,7 @@ def refused(answer: Answer) -> SidestepError:
 
 
 def encoded(value: Any) -> bytes:
-    """JSON of what a caller hands in; numbers of numpy are numbers."""
+    """The value as JSON bytes; numpy numbers are accepted."""
     try:
         return json.dumps(value, allow_nan=False, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:

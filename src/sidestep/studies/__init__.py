@@ -1,1 +1,1 @@
-"""The live side: durable ask and tell, in the user's units. Start with study.py."""
+"""Live studies: durable ask and tell, in the user's units. Start with study.py."""

@@ -1,4 +1,4 @@
-"""What a study recommends today, in its units; values only, the sentences are in best_card.py."""
+"""The recommendation of a study as values, in its units; best_card.py has the sentences."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sidestep.studies.cards.card import Card
 from sidestep.studies.factors import Setting
 
-MOST_ROUNDS = 200  # that are looked ahead
+MOST_ROUNDS = 200  # of the estimate of the rounds left
 
 
 class Effect(NamedTuple):
@@ -32,31 +32,31 @@ class Row(NamedTuple):
     candidate: int
     action: Setting
     effects: dict[str, Effect]
-    probability: float  # of being the best; 0 where it is below one in a hundred
+    probability: float  # of being the best; 0 if it is below 0.01
 
 
 class Loss(NamedTuple):
-    """What stopping now gives up, in the target's unit: on average, and at most 19 times in 20."""
+    """Loss of stopping now, in the target's unit: the mean, and a bound with probability 0.95."""
 
     mean: float
     high: float
 
 
 class Narrowing(NamedTuple):
-    """What more results of one outcome, at what is recommended, would do for it."""
+    """The effect of more results of one outcome, at the recommended setting, on its interval."""
 
     outcome: str
-    results: int | None  # that would settle it, its estimate as it is; None: none here would
-    width: float  # half of the interval then
+    results: int | None  # results that would settle it if the estimate stays; None: no number would
+    width: float  # half-length of its interval after these results
 
 
 class Settling(NamedTuple):
-    """The one result that would settle most of what is contested."""
+    """The one result that would remove most of the uncertainty between recommendation and rival."""
 
     candidate: int | None
     action: Setting
     outcome: str
-    share: float  # of the doubt that it removes
+    share: float  # share of that variance that it removes
 
 
 @dataclass(frozen=True)
@@ -99,20 +99,20 @@ class Best:
     action: Setting | None = None  # None: there are no results yet
     candidate: int | None = None
     effects: dict[str, Effect] = field(default_factory=dict)
-    clean: Effect | None = None  # part of the goal that runs through nothing protected; aim "clean"
-    within: bool | None = None  # whether it is known to be within limits; None: that is not the aim
-    chance: float | None = None  # probability of being within all of them
+    clean: Effect | None = None  # effect that no protected outcome shares; for the aim "clean"
+    within: bool | None = None  # whether it is assured to be within limits; None: aim "clean"
+    chance: float | None = None  # probability of being within all limits
     probability: float | None = None
     contenders: tuple[Contender, ...] = ()  # itself first, then its rivals
     loss: Loss | None = None
     enough: bool | None = (
-        None  # whether its mean is less than what matters; None: that was not said
+        None  # whether the mean loss is less than what matters; None: `matters` is not set
     )
     rounds_left: tuple[int, int] | None = None  # the fewest and the most; MOST_ROUNDS: or more
     unsettled: tuple[Narrowing, ...] = ()  # the least settled first
     settles: Settling | None = None
     counts: dict[str, int] = field(default_factory=dict)  # results per outcome
-    needed: int = 0  # results that a first recommendation takes
+    needed: int = 0  # results that a first recommendation needs
     card: Card = field(repr=False, default=Card("best", ""))
 
     @property

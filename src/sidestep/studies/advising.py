@@ -1,4 +1,4 @@
-"""Today's recommendation, and every candidate beside it."""
+"""Computes today's recommendation and the table of all candidates."""
 
 from collections.abc import Mapping
 
@@ -81,7 +81,7 @@ def setting_of(mind: Mind, arm: int | None, action: FloatArray) -> Setting:
 def _unsettled(
     mind: Mind, advice: Recommendation, effects: Mapping[str, Effect]
 ) -> tuple[Narrowing, ...]:
-    """What more results would do for what is not settled, the widest in tolerances first."""
+    """The effect of more results on outcomes that are not settled, the widest in tolerances first."""
     outcomes = mind.plan.outcomes
     found = [
         Narrowing(outcomes[each.vector].name, each.more, each.half * outcomes[each.vector].half)
@@ -96,7 +96,7 @@ def _unsettled(
 
 
 def _tolerance(outcome: Outcome) -> float:
-    """The nearer limit; the outcome's scale where there is none."""
+    """The nearer limit; without limits, the outcome's scale."""
     limits = [abs(limit) for limit in outcome.limits if limit]
     return min(limits) if limits else outcome.half
 
@@ -118,7 +118,7 @@ def _contenders(mind: Mind, advice: Recommendation, setting: Setting) -> tuple[C
 
 
 def explain(mind: Mind, book: Book, context: Context) -> list[Row]:
-    """Every candidate with its effects, and how likely it is the best; the likeliest first."""
+    """Every candidate with its effects and its probability of being the best, the most probable first."""
     actions = mind.actions(context)
     if not isinstance(actions, Arms):
         raise InputError("explain needs candidates to list, got the box of ranges")

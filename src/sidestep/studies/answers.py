@@ -1,4 +1,4 @@
-"""The results on record, as they count now: found by the number of a question or of an entry."""
+"""Look-up of results with their current values, by the number of a question or of an entry."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ from sidestep.studies.storage.events import Event, written
 from sidestep.studies.storage.store import Events, Head, Log, Store
 from sidestep.studies.values import shown
 
-Place = tuple[int, int | None]  # a question or an entry; of an import, which of its results
+Place = tuple[int, int | None]  # number of a question or an entry; row, for an import
 
 
 class Kept:
-    """A record to look at, without its lock."""
+    """A record to read, without its lock."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store, self._name = store, name
@@ -35,7 +35,7 @@ class Kept:
 
 
 class Answer(NamedTuple):
-    """A result as it counts now, and the entry that made it so."""
+    """A result with its current value, and the entry that set it."""
 
     entry: int
     row: int
@@ -71,11 +71,13 @@ def find_answer(log: Log | Kept, place: Place, outcome: str | None) -> Answer:
 def check_same(
     plan: Plan, known: Event, holds: Answer, came: tuple[float, Setting], *, again: bool
 ) -> None:
-    """The same result again is no news; another is a conflict that names both.
+    """Accept a repeated result; raise a conflict that names both if it differs.
 
-    known   the answer, and `holds` what has become of it
-    came    a value and, where that was said, what was really done
-    again   it is the very request that brought the answer, which may have been taken back since
+    known   the entry with the answer
+    holds   the current value of that answer
+    came    the value that is told now and, if given, what was really done
+    again   whether this is the same request as the one that wrote the answer; the answer may have been
+            taken back since
     """
     value, given = came
     same = value in (known.body["value"], holds.value)
@@ -94,7 +96,7 @@ def check_same(
 
 
 def _result_text(plan: Plan, unit: str, value: float | None, given: Setting) -> str:
-    """A value with its unit, and what was done for it where that is at issue."""
+    """A value with its unit, and the setting if the two settings differ."""
     if value is None:
         return "nothing"
     text = with_unit(plain(value), unit)
@@ -102,7 +104,7 @@ def _result_text(plan: Plan, unit: str, value: float | None, given: Setting) -> 
 
 
 def check_open(about: list[Event], ticket: int) -> None:
-    """Refuse a result of a question that was withdrawn."""
+    """Raise if the question was withdrawn."""
     for event in about:
         if event.kind == "withdrawn":
             raise AlreadyAnswered(
@@ -112,7 +114,7 @@ def check_open(about: list[Event], ticket: int) -> None:
 
 
 def _row_of(event: Event, row: int | None) -> int:
-    """Which result of an import is meant; any other entry has one."""
+    """The row of the result in an import; any other entry has only row 0."""
     count = len(event.body["rows"]) if event.kind == "imported" else 1
     if row is None and count > 1:
         raise InputError(
@@ -129,7 +131,7 @@ def _row_of(event: Event, row: int | None) -> int:
 
 
 def _one_of(about: list[Event], number: int, outcome: str | None) -> Event:
-    """The answer that is meant, where a question may have several."""
+    """The answer for this outcome, if a question has several."""
     answers = {event.outcome: event for event in about if event.kind == "answered"}
     if not answers:
         raise InputError(f"question {number} must have an answer to change, got none so far")

@@ -1,14 +1,14 @@
-"""The fold of a record: which questions are open, and which results count, as what.
+"""The fold of a record: which questions are open, and which results count, with which values.
 
     asked       a question is open until it is answered or withdrawn
-    answered    a result counts, at what was really done
-    corrected   it counts with another value, in the place where it stood; or no longer
+    answered    a result counts, at the setting that was really used
+    corrected   the result counts with another value, at its old place in the order; or no longer
     withdrawn   the question is closed, and nothing is learned from it
-    imported    results from before count, row by row
+    imported    past results count, row by row
     erased      who asked is no longer known
 
-The fold needs no policy and no arithmetic. A book can begin at a snapshot: then it lists only the results
-that came after it, and a change of an earlier one makes it stale.
+The fold needs neither the policy nor numpy. A book can begin at a snapshot: then it lists only the
+results after the snapshot, and a change of an earlier result makes it stale.
 """
 
 from collections import Counter
@@ -23,8 +23,8 @@ from sidestep.studies.storage.events import ERASED, Event, written
 class Result(NamedTuple):
     """A result that counts."""
 
-    entry: int  # seq of the event that brought it
-    row: int  # of an import; else 0
+    entry: int  # seq of its event
+    row: int  # row in an import; else 0
     outcome: str
     value: float
     setting: Setting  # what was really done
@@ -65,20 +65,22 @@ def question_of(event: Event) -> Question:
 
 @dataclass(slots=True)
 class Book:
-    """A study as its events 1..seq leave it."""
+    """The study after its events 1..seq."""
 
     seq: int = 0
     hash: str = ""
-    since: int = 0  # results up to here are in the snapshot that the book began with
+    since: int = (
+        0  # seq of the snapshot that the book began with; it contains all results up to here
+    )
     kept: int = 0  # seq of the latest snapshot
     rounds: int = 0
     counts: Counter[str] = field(default_factory=Counter)  # results per outcome
     open: dict[int, Question] = field(default_factory=dict)
-    last: Setting | None = None  # what was done last, as far as is known
-    last_of: int = 0  # the question, or the result without one, that this is of
+    last: Setting | None = None  # the last setting that was used, as far as is known
+    last_of: int = 0  # number of the question, or of the result without one, that `last` belongs to
     results: dict[tuple[int, int], Result] = field(default_factory=dict)  # those after `since`
     revision: int = 0  # how often a result that counted was changed
-    stale: bool = False  # one before `since` was: begin again
+    stale: bool = False  # a result before `since` was changed: fold again from the beginning
 
     def take(self, events: Iterable[Event]) -> None:
         """Fold further events, in order."""
@@ -99,7 +101,7 @@ class Book:
         return self.counts.total()
 
     def to_json(self) -> dict[str, Any]:
-        """What a snapshot keeps: all but the results, which the policy's state holds."""
+        """What a snapshot stores: all but the results, which are in the policy's state."""
         return {
             "rounds": self.rounds,
             "counts": dict(self.counts),
@@ -114,7 +116,7 @@ class Book:
         self._done(event.seq, event.body["action"])
 
     def _done(self, number: int, setting: Setting) -> None:
-        """Something was done for a question, or for a result without one; the latest is the last."""
+        """Note the setting used for a question, or for a result without one; the latest is `last`."""
         if number >= self.last_of:
             self.last, self.last_of = setting, number
 
@@ -130,7 +132,7 @@ class Book:
             self._settle(question, body["outcome"])
 
     def _settle(self, question: Question, outcome: str) -> None:
-        """Another outcome than the one that was asked for answers a question too, but not a panel."""
+        """A result of another outcome also closes a question, unless the question is a panel."""
         waiting = tuple(name for name in question.waiting if name != outcome)
         if not waiting or len(question.panel) == 1:
             del self.open[question.id]
@@ -191,7 +193,7 @@ _HANDLERS = {
 
 
 def book_from_json(kept: Mapping[str, Any], seq: int, event_hash: str) -> Book:
-    """The book that a snapshot at `seq` keeps."""
+    """The book from a snapshot at `seq`."""
     opened = [
         Question(each["id"], each["body"], each["actor"], each["at"], tuple(each["waiting"]))
         for each in kept["open"]

@@ -1,4 +1,4 @@
-"""What may be asked: the rows of a table, the grid of steps and levels, or the box of ranges."""
+"""The candidates of a study: the rows of a table, the grid of steps and levels, or the box of ranges."""
 
 import itertools
 import math
@@ -11,12 +11,12 @@ from sidestep.studies.factors import Factor, Setting, Value
 from sidestep.studies.frames import columns_of
 from sidestep.studies.values import shown
 
-MOST = 20_000  # candidates: one ask over so many takes a good part of a second without a compiler
+MOST = 20_000  # candidates; without a compiler one ask over so many takes most of a second
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidates of a study. Their numbers are the rows of the table they came in, from 0."""
+    """The candidates of a study. They are numbered from 0, like the rows of their table."""
 
     factors: tuple[Factor, ...]
     kind: str  # "grid", "table" or "box"
@@ -38,7 +38,7 @@ class Candidates:
         }
 
     def find(self, setting: Mapping[str, Value]) -> int | None:
-        """The number of a setting, or None where it is no candidate."""
+        """The number of a setting, or None if it is not a candidate."""
         row = tuple(setting[factor.name] for factor in self.factors)
         return self.rows.index(row) if row in self.rows else None
 
@@ -48,7 +48,7 @@ class Candidates:
 
 
 def candidates_of(factors: Sequence[Factor], given: Any) -> Candidates:
-    """Candidates from a frame of anyone's or a dict of columns; None: the grid, or the box."""
+    """Candidates from any data frame or a dict of columns; None: the grid, or the box."""
     factors = tuple(factors)
     for factor in factors:
         if not isinstance(factor, Factor):

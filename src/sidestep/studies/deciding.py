@@ -1,4 +1,4 @@
-"""What is asked next, and what a person needs to judge it: numbers in units, for the record."""
+"""Decides the next question, with the numbers in units that its card shows and the record stores."""
 
 import warnings
 from typing import Any
@@ -20,7 +20,7 @@ Body = dict[str, Any]
 
 
 def decide(mind: Mind, seq: int, book: Book, request: Request) -> Body:
-    """What to ask as entry `seq`."""
+    """The question to record as entry `seq`."""
     body = _question(mind, seq, book, request)
     restricted = {"request": request.to_json()} if request != PLAIN else {}
     context = {"context": dict(request.context)} if request.context else {}
@@ -38,7 +38,7 @@ def decide(mind: Mind, seq: int, book: Book, request: Request) -> Body:
 
 
 def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
-    """What the policy wants to know, within what this ask is restricted to."""
+    """The question that the policy chooses under the restrictions of this ask."""
     plan, context = mind.plan, dict(request.context)
     if request.purpose == CONFIRM and not book.n_results:
         raise InputError("there must be results before something can be confirmed, got none")
@@ -72,7 +72,7 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
 
 
 def _restrictions(mind: Mind, request: Request) -> Restrictions | None:
-    """What the policy must keep to beside the actions; None for a plain question."""
+    """The restrictions of the policy's ask, apart from the actions; None for a plain question."""
     plan = mind.plan
     only = [plan.index(name) for name in request.measure_only]
     cap = request.price_cap
@@ -86,7 +86,7 @@ def _restrictions(mind: Mind, request: Request) -> Restrictions | None:
 
 
 def _pending(mind: Mind, book: Book) -> list[Query]:
-    """What was asked and not answered yet: it is counted on to come in as expected."""
+    """Queries that are not answered yet; the policy assumes the expected answers."""
     return [
         Query(
             mind.scale.vector(question.body["action"], question.body.get("context") or {}),

@@ -1,4 +1,4 @@
-"""What is set in a round, in its own unit, and where it lies on the common scale (units.py)."""
+"""Factors: what is set in a round, in its unit, and its coordinates on the common scale (units.py)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ Value: TypeAlias = float | str  # of a factor: a number, or a word
 Setting: TypeAlias = dict[str, Value]  # a value for every factor
 Range: TypeAlias = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
-NEAR = Decimal("1e-6")  # of a step: a value this close to one is on it
+NEAR = Decimal("1e-6")  # a value within this share of a step from a grid value is on the grid
 MOST_STEPS = 10_000
 
 
@@ -112,7 +112,7 @@ class Factor:
 
     @cached_property
     def grid(self) -> tuple[Value, ...]:
-        """The values there are, as a person writes them; empty where any value of the range may be."""
+        """The possible values, as a person writes them; empty if any value of the range is possible."""
         if self.levels is not None:
             return tuple(self.levels)
         if self.step is None:
@@ -122,11 +122,11 @@ class Factor:
 
     @property
     def width(self) -> int:
-        """How many coordinates a value takes: one, or one for every word but the baseline."""
+        """Number of coordinates of a value: one; for words, one for every word except the baseline."""
         return len(self.grid) - 1 if self.is_category else 1
 
     def checked(self, value: object, *, on_steps: bool = True, what: str | None = None) -> Value:
-        """The value as it is recorded, or one sentence that says why it is none of this factor's."""
+        """The value as it is recorded; raises one sentence if this factor cannot have it."""
         what = what or self.name
         if self.is_category:
             return checked_word(what, value, (str(level) for level in self.grid))
@@ -143,13 +143,13 @@ class Factor:
         return self._stepped(what, number) if self.step is not None and on_steps else number
 
     def read(self, value: object, what: str | None = None) -> Value:
-        """The same of what a table holds, where a number may be text."""
+        """`checked` for a cell of a table, where a number may be text."""
         if isinstance(value, str) and not self.is_category:
             value = read_number(what or self.name, value)
         return self.checked(value, what=what)
 
     def coordinates(self, value: Value) -> tuple[float, ...]:
-        """Where a value lies on the common scale, the baseline at 0."""
+        """Coordinates of a value on the common scale; the baseline is at 0."""
         if self.is_category:
             others = [level for level in self.grid if level != self.baseline]
             return tuple(float(level == value) for level in others)
@@ -160,7 +160,7 @@ class Factor:
         return (standard((exact(float(value)) - exact(float(self.baseline or 0))) / half),)
 
     def nearest(self, coordinate: float, allowed: Range = ANY) -> float:
-        """The value at a coordinate, in as many digits as a person can set and inside what is allowed."""
+        """The value at a coordinate, within `allowed` and with as many digits as a person can set."""
         low, high = max(allowed[0], self._low), min(allowed[1], self._high)
         half = (self._high - self._low) / 2
         value = float(self.baseline or 0) + coordinate * half
@@ -172,7 +172,7 @@ class Factor:
         return min(max(value, low), high) + 0.0
 
     def _steps_to(self, value: float) -> Decimal:
-        """How many steps a value is above the low end; whole where it is on one."""
+        """How many steps a value is above the low end; a whole number if it is on the grid."""
         steps = (exact(value) - exact(self._low)) / exact(float(self.step or 1))
         whole = steps.to_integral_value()
         return whole if abs(steps - whole) <= NEAR else steps
@@ -206,12 +206,12 @@ class Factor:
         return float(self.high or 0)
 
     def to_config(self) -> dict[str, Any]:
-        """The factor as JSON; `Factor(**config)` gives it back."""
+        """The factor as JSON; `Factor(**config)` builds it again."""
         return kept(self)
 
 
 def setting_of(factors: Iterable[Factor], given: Mapping[str, object], what: str) -> Setting:
-    """A checked value for every factor, or one sentence that names the factor that is wrong."""
+    """A checked value for every factor; raises one sentence that names a wrong factor."""
     wanted = {factor.name: factor for factor in factors}
     if not isinstance(given, Mapping):
         raise InputError(f"{what} must be a value for every factor, got {shown(given)}")

@@ -1,8 +1,8 @@
 """Features of a setting and its context from a formula: "0 + dose + statin + dose:age" (extra `formula`).
 
 A feature is a difference from the baseline row in the same context, divided by half its range over the
-candidates, so that units cancel and effects stay changes from the baseline. What depends on the context
-alone cancels too: it is no effect of the action.
+candidates, so that units cancel and effects stay changes from the baseline. Terms that depend only on the
+context cancel too, since they are not an effect of the action.
 """
 
 import itertools
@@ -22,14 +22,14 @@ from sidestep.studies.values import standard
 FUNCTIONS = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
 TOKEN = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)|(\d+\.?\d*)|(\*\*|[-+*/:()^])|\s+")
 MARKS = re.compile(r"\x1b\[[\d;]*m|[\u29da\u29db]")  # colours and brackets of the parser's words
-DIGITS = 10  # a formula loses a few more than a division (units.py)
-TINY = 1e-9  # of the largest feature: one that never moves
+DIGITS = 10  # decimals kept; a formula loses a few more digits than a division (units.py)
+TINY = 1e-9  # a feature that varies by less than this share of the largest is constant
 
 Context = Mapping[str, Value]
 
 
 class Features:
-    """What a formula makes of settings in a context."""
+    """The features of settings in a context, from a formula."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -68,7 +68,7 @@ class Features:
 
 
 def _model_spec(plan: Plan) -> Any:
-    """The formula with its categories fixed by everything that may be asked."""
+    """The parsed formula, with the categories of all possible settings."""
     try:
         formulaic = import_module("formulaic")
     except ImportError as error:
@@ -87,7 +87,7 @@ def _model_spec(plan: Plan) -> Any:
 
 
 def _frame(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Any:
-    """The rows as a frame whose words are categories, also where not all of them occur."""
+    """The rows as a data frame; words are categories, including words that do not occur in these rows."""
     pandas = import_module("pandas")  # formulaic brings it
     frame = pandas.DataFrame(list(rows))
     for factor in (*plan.factors, *plan.context):
@@ -109,7 +109,7 @@ def _corners(plan: Plan) -> list[Setting]:
 
 
 def _check_formula(formula: str, factors: Sequence[Factor]) -> None:
-    """Names, numbers and signs only: a formula is evaluated, and a study may come from anyone."""
+    """Allow only names, numbers and signs: formulas are evaluated, and anyone may have written them."""
     known = {factor.name for factor in factors}
     place = 0
     while place < len(formula):

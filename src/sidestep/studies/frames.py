@@ -1,4 +1,4 @@
-"""Tables of anyone's: a frame, a dict of columns, a CSV file, and with extras parquet or a workbook."""
+"""Reads tables: any data frame, a dict of columns, a CSV file, and with extras parquet or a workbook."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ Columns = dict[str, list[Any]]
 
 
 def columns_of(table: Any, what: str) -> Columns:
-    """The columns of whatever came, by name, of one length."""
+    """The columns of a table by name, all of the same length."""
     if isinstance(table, (str, Path)):
         return read_table(Path(table))
     columns = _mapped(table) if isinstance(table, Mapping) else _framed(table, what)
@@ -46,7 +46,7 @@ def _framed(table: Any, what: str) -> Columns:
 
 
 def _cells(column: Any) -> list[Any]:
-    """The cells of a column; what its frame calls missing is None."""
+    """The cells of a column; missing values are None."""
     missing = column.is_null().to_list()
     return [None if gone else cell for cell, gone in zip(column.to_list(), missing, strict=True)]
 
@@ -70,7 +70,7 @@ def read_table(path: Path) -> Columns:
 
 
 def csv_columns(text: str, what: str) -> Columns:
-    """The columns of a table as text: a heading, then a row each, by tab, semicolon or comma."""
+    """The columns of a CSV text with a heading; separated by tab, semicolon or comma."""
     heading = text.strip().partition("\n")[0]
     mark = next((each for each in ("\t", ";", ",") if each in heading), ",")
     try:

@@ -1,6 +1,6 @@
-"""Results from before a study, from a table of anyone's: all of them or none, every wrong row named.
+"""Imports past results from a table: all of them or none; an error names the wrong rows.
 
-wide    a column for every factor and one for every outcome that was measured; empty cells are skipped
+wide    a column for every factor and one for every measured outcome; empty cells are skipped
 long    a column for every factor, and the columns `outcome` and `value`
 """
 
@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class Import(NamedTuple):
-    """The results of a table, where they come from, and the columns that say nothing to the study."""
+    """The results of a table, their source, and the columns that the study does not use."""
 
     rows: list[Row]
     source: str
@@ -36,7 +36,7 @@ class Import(NamedTuple):
 
 
 def import_of(plan: Plan, table: Any) -> Import:
-    """What is to be taken over from a table of anyone's."""
+    """The results of a table, checked."""
     columns = columns_of(table, "results")
     rows = rows_of(plan, columns)
     used = {factor.name for factor in (*plan.factors, *plan.context)}
@@ -46,7 +46,7 @@ def import_of(plan: Plan, table: Any) -> Import:
 
 
 def take_over(log: Log, found: Import, author: Author, *, again: bool) -> Written:
-    """Record results from before the study, all at once; the very same results only where told so."""
+    """Record past results, all at once; the same results a second time only with `again`."""
     rows = found.rows
     known = repeat_of(log, author.key, ("imported",), lambda event: event.body["rows"] == rows)
     if known is not None:
@@ -74,12 +74,12 @@ def _these(count: int) -> str:
 
 
 def rows_of(plan: Plan, table: Any) -> list[Row]:
-    """The results of a table, each with what was done; or one sentence that names the wrong rows."""
+    """The results of a table, each with its setting; raises one sentence that names wrong rows."""
     return [row for _, row in _numbered(plan, columns_of(table, "results"))]
 
 
 def doubt_of(plan: Plan, table: Any) -> str | None:
-    """What is odd about results that have not been imported yet; None where nothing is."""
+    """What is surprising about results that are not imported yet; None if nothing is."""
     doubts = []
     for number, row in _numbered(plan, columns_of(table, "results")):
         text = doubt_text(plan.outcome(row["outcome"]), row["value"], None)
@@ -118,7 +118,7 @@ def _numbered(plan: Plan, columns: Columns) -> list[tuple[int, Row]]:
 
 
 def _measured(plan: Plan, columns: Columns) -> list[str]:
-    """Outcomes that have a column of their own; none in a long table."""
+    """Outcomes that have their own column; none in a long table."""
     names = [outcome.name for outcome in plan.outcomes if outcome.name in columns]
     if not names and not {"outcome", "value"} <= set(columns):
         raise InputError(

@@ -1,4 +1,4 @@
-"""A key belongs to one request: the same again is answered from the record, another one is refused."""
+"""Keys of requests: a repeated request gets its first answer; another one with its key is refused."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from sidestep.studies.storage.store import Log
 def repeat_of(
     log: Log, key: str | None, kinds: tuple[str, ...], says: Callable[[Event], bool]
 ) -> Event | None:
-    """The entry that this very request wrote before; None where its key is new.
+    """The entry that this request wrote before; None if its key is new.
 
-    kinds   of entries that such a request writes
-    says    whether an entry says what this request says
+    kinds   kinds of entries that such a request writes
+    says    whether an entry has the content of this request
     """
     found = log.find(key) if key else None
     if found is None:
@@ -29,12 +29,12 @@ def repeat_of(
 
 
 def same_reason(event: Event, reason: str | None) -> bool:
-    """Whether an entry gives this reason; words that were erased can no longer be compared."""
+    """Whether an entry has this reason; erased text cannot be compared and counts as the same."""
     return event.reason in (reason, ERASED)
 
 
 def check_same_request(mine: Question, wanted: Mapping[str, Any]) -> None:
-    """An open question is handed out again for the same request or a plain one, not for another."""
+    """Raise unless the open question answers this request: plain, or with the same restrictions."""
     if wanted and wanted != mine.body.get("request", {}):
         raise ConflictError(
             f"question {mine.id} is open: answer or withdraw it first, or ask for a new one (new=True)"

@@ -1,7 +1,7 @@
-"""A study as one process follows it: the book and the policy's state, brought up to the record.
+"""The caches of a study in one process: the book and the policy's state, updated from the record.
 
-Both are caches. What they hold can be had again from the events; a snapshot in the store spares a new
-process the reading of all of them.
+Both can be computed again from the events. A snapshot in the store saves a new process from reading all
+events.
 """
 
 import json
@@ -30,18 +30,18 @@ class Live:
         self._store, self._name, self._plan = store, name, plan
         self._policy = digest(canonical([plan.to_config(), CODE]))
         self._mind: Mind | None = None
-        self._state: str | None = None  # what the snapshot has of the policy
+        self._state: str | None = None  # the policy's state from the snapshot
         self.book = Book()
         self._begin()
 
     def follow(self, log: Log | None = None) -> Book:
-        """The book, with everything that is on record by now; a log shows the truth until its end."""
+        """The book, updated with all events recorded so far; with a log, read under the study's lock."""
         head = log.head if log else self._store.head(self._name)
         if (head.seq, head.hash) == (self.book.seq, self.book.hash):
             return self.book
         events = self._tail(log)
         if self.book.seq and (not events or events[0].prev_hash != self.book.hash):
-            self._begin()  # another record than the one that was followed: a backup was restored
+            self._begin()  # not the record that was followed: a backup was restored
             events = self._tail(log)
         self.book.take(events)
         if self.book.stale:
@@ -53,7 +53,7 @@ class Live:
         return self.book
 
     def mind(self) -> "Mind":
-        """The policy's state after every result of the book; only here arithmetic is loaded."""
+        """The policy's state after every result of the book; numpy is imported only here."""
         from sidestep.studies.mind import Mind  # noqa: PLC0415
 
         if self._mind is None:
@@ -64,7 +64,7 @@ class Live:
     def asked(
         self, log: Log, request: Request, author: Author, *, new: bool
     ) -> tuple[Question, Event | None]:
-        """The question and, where it is new, its event; under the study's lock."""
+        """The question and, if it is new, its event; called under the study's lock."""
         wanted = json.loads(json.dumps(request.to_json()))
         found = repeat_of(
             log, author.key, ("asked",), lambda event: event.body.get("request", {}) == wanted
@@ -85,20 +85,20 @@ class Live:
         return question_of(event), event
 
     def took(self, event: Event) -> None:
-        """An event of our own was saved; in a shared transaction the book may have it already."""
+        """Take note of our own saved event; in a shared transaction the book may have it already."""
         if event.prev_hash == self.book.hash:
             self.book.take([event])
         if self._mind is not None and self.book.seq - self.book.kept >= EVERY:
             self._keep(self._mind)
 
     def _keep(self, mind: "Mind") -> None:
-        """Leave a snapshot for the next process; that it may be refused is no harm."""
+        """Store a snapshot for the next process; a failure to store it does no harm."""
         if not mind.knows(self.book):
             return
         self.book.kept = self.book.seq
         kept = json.dumps({"book": self.book.to_json(), "state": mind.state.to_json()})
         snapshot = Snapshot(self.book.seq, self.book.hash, self._policy, kept)
-        with suppress(StorageError):  # a cache: the entry itself is saved
+        with suppress(StorageError):  # only a cache; the entry itself is saved
             self._store.put_snapshot(self._name, snapshot)
 
     def _tail(self, log: Log | None) -> list[Event]:
@@ -106,7 +106,7 @@ class Live:
         return log.events(after) if log else self._store.events(self._name, after)
 
     def _begin(self) -> None:
-        """From the latest snapshot, or from nothing."""
+        """Begin from the latest snapshot, or from an empty book."""
         self._forget()
         snapshot = self._store.snapshot(self._name, self._policy)
         if snapshot is not None:

@@ -1,8 +1,8 @@
-"""The policy of a study and what the results have taught it.
+"""The policy of a study and its state after the results so far.
 
-Here, in deciding.py and in advising.py the live side meets the arithmetic; everything else reads the
-record. What is decided is a function of the plan, the results and (seed, seq), so that a study that was
-stopped and resumed goes on as if it never had been.
+Only this file, scale.py and the files that import them need numpy; everything else reads the record. A
+decision is a function of the plan, the results and (seed, seq). So a study that was stopped and resumed
+continues as if it had not been stopped.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from sidestep.studies.scale import Scale, learns_levels
 
 
 class Mind:
-    """What the results up to now have taught the policy of a study."""
+    """The policy of a study and its state after the results so far."""
 
     def __init__(self, plan: Plan, state: str | None = None) -> None:
         self.plan = plan
@@ -33,11 +33,11 @@ class Mind:
         self.dim = len(self.scale.vector(plan.baseline, _anywhere(plan)))
         self.policy = from_config(plan.policy, self.scale.problem(self.dim), plan.knobs)
         self._start = self._begun() if state is None else self.policy.state_from_json(state)
-        self._learned = (0, 0)  # revision of the book, and how many of its results
+        self._learned = (0, 0)  # revision of the book, and number of its results that were learned
         self.state = self._start
 
     def _begun(self) -> Any:
-        """The state before the first result: a level that was told counts as one, at the baseline."""
+        """The state before the first result; a given level counts as one result at the baseline."""
         state = self.policy.init()
         if learns_levels(self.plan):
             for index, outcome in enumerate(self.plan.outcomes):
@@ -46,7 +46,7 @@ class Mind:
         return state
 
     def learn(self, book: Book) -> None:
-        """Bring the state up to the book: on from where it is, or anew where a result was changed."""
+        """Update the state to the book; from the beginning if a result was changed."""
         revision, count = self._learned
         if revision != book.revision:
             self.state, count = self._start, 0
@@ -59,7 +59,7 @@ class Mind:
         self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
 
     def knows(self, book: Book) -> bool:
-        """Whether the state is that of the book."""
+        """Whether the state contains all results of the book."""
         return self._learned == (book.revision, len(book.results))
 
     def actions(self, context: Mapping[str, Value]) -> Actions:
@@ -79,7 +79,7 @@ class Mind:
         }
 
     def effect(self, index: int, ends: Any) -> Effect:
-        """A change in its unit, with its verdict where it has limits."""
+        """A change in its unit, with a verdict if the outcome has limits."""
         outcome = self.plan.outcomes[index]
         estimate, low, high = self.scale.in_units(index, ends)
         if outcome.tolerance is None:
@@ -95,5 +95,5 @@ class Mind:
 
 
 def _anywhere(plan: Plan) -> dict[str, Value]:
-    """Some context, where there is one."""
+    """A context with the baseline of every context factor."""
     return {factor.name: factor.baseline for factor in plan.context}  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What is measured, in its own unit, and where it lies on the common scale (units.py)."""
+"""Outcomes: what is measured, in its unit, and its value on the common scale (units.py)."""
 
 import math
 from collections.abc import Sequence
@@ -124,12 +124,12 @@ class Outcome:
 
     @property
     def sign(self) -> int:
-        """-1 for a target that should fall."""
+        """-1 for a target that should fall, else 1."""
         return -1 if self.goal == "lower" else 1
 
     @cached_property
     def level(self) -> float:
-        """Zero of the scale: the baseline, or the middle of the range where it is learned."""
+        """Zero of the scale: the baseline, or the middle of the range if the baseline is learned."""
         middle = float((exact(self.high) + exact(self.low)) / 2)
         return middle if self.baseline is None else self.baseline
 
@@ -150,12 +150,12 @@ class Outcome:
 
     def change(self, scaled: float) -> float:
         """A change in the outcome's unit."""
-        return self.sign * scaled * self.half + 0.0  # minus zero is zero
+        return self.sign * scaled * self.half + 0.0  # + 0.0 turns -0.0 into 0.0
 
     def value(self, scaled: float) -> float:
         """A result in the outcome's unit."""
         return self.level + self.change(scaled)
 
     def to_config(self) -> dict[str, Any]:
-        """The outcome as JSON; `Outcome(**config)` gives it back."""
+        """The outcome as JSON; `Outcome(**config)` builds it again."""
         return kept(self)

@@ -1,4 +1,4 @@
-"""What was decided when a study was created: its factors, outcomes, candidates, aim, policy and seed."""
+"""The plan of a study, fixed at its creation: factors, outcomes, candidates, aim, policy and seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from sidestep.studies.outcomes import Outcome
 from sidestep.studies.values import checked_positive, checked_text, checked_word, shown
 
 WITHIN, CLEAN = "within", "clean"
-VERSION = 1  # of the configuration as it is stored
+VERSION = 1  # of the stored configuration
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ class Plan:
 
     @property
     def baseline(self) -> Setting:
-        """Where effects are counted from."""
+        """The setting from which effects are counted."""
         return {factor.name: factor.baseline for factor in self.factors}  # type: ignore[misc]
 
     def index(self, name: object) -> int:
-        """Which outcome that is: 0 the target, 1.. the protected."""
+        """Index of the outcome of that name: 0 the target, 1.. the protected ones."""
         names = [outcome.name for outcome in self.outcomes]
         if name not in names:
             raise InputError(f"an outcome must be one of {', '.join(names)}, got {shown(name)}")
@@ -144,7 +144,7 @@ class Plan:
         return self.outcomes[self.index(name)]
 
     def to_config(self) -> dict[str, Any]:
-        """The plan as JSON, without the rows of its candidates, which are kept once elsewhere."""
+        """The plan as JSON, without the rows of its candidates, which are stored separately."""
         config: dict[str, Any] = {
             "version": VERSION,
             "factors": [factor.to_config() for factor in self.factors],
@@ -164,7 +164,7 @@ class Plan:
 
 
 def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | None) -> Plan:
-    """The plan that was stored, with the rows of its candidates where they came as a table."""
+    """The stored plan, with the rows of its candidates if they are a table."""
     if config.get("version") != VERSION:
         raise InputError(
             f"this study must have a set-up of version {VERSION}, got {config.get('version')!r}: "

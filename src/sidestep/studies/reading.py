@@ -1,4 +1,4 @@
-"""What can be seen of a study; none of it changes anything."""
+"""The methods of a study that only read."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """A study as a reader has it."""
+    """A study that can be read."""
 
     def __init__(
         self, store: Store, name: str, plan: Plan, actor: str, writer: Writer = write

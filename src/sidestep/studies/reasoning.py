@@ -1,12 +1,12 @@
-"""Why a question is put: the policy's reasons in the study's units, as the record keeps them.
+"""The reasons of a question: the policy's reasons in the study's units, as the record stores them.
 
-    rival      the candidate that contends with the one that is asked
-    shares     of the doubt that one result of each outcome would remove (policies/reasons.py)
-    price      what the round gives up against today's best, in the target's unit
-    best       today's best, which is the one that is asked where the price is nothing
-    expected   every result that is asked for: estimate, and where it lies 19 times in 20
+    rival      the candidate that competes with the one that is asked
+    shares     share of the uncertainty that one result of each outcome would remove
+    price      expected loss of the round against today's best, in the target's unit
+    best       today's best candidate; the one that is asked if the price is zero
+    expected   for every outcome that is measured: estimate and 95% interval of the result
 
-All of it in closed form (policies/reasons.py): the record holds nothing that rests on draws.
+All are in closed form (policies/reasons.py): nothing in the record depends on posterior draws.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def reasons_body(mind: Mind, found: Decision, asked: Body, action: FloatArray) -
 
 
 def _expected(mind: Mind, action: FloatArray, name: str) -> list[float]:
-    """A result to come: estimate, low, high; on what is known, not on what is still awaited."""
+    """Prediction of a result: estimate, low, high; pending questions are not taken into account."""
     index = mind.plan.index(name)
     policy, query = mind.policy, Query(action, index)
     found = expected_feedback(policy.problem, policy.knobs.prior, mind.state.evidence, query)
@@ -49,7 +49,7 @@ def _expected(mind: Mind, action: FloatArray, name: str) -> list[float]:
 
 
 def _in_units(mind: Mind, index: int, expected: Expected) -> list[float]:
-    """In the outcome's unit, and no further than its range where the estimate is inside of it."""
+    """The prediction in the outcome's unit; cut at the range if the estimate is inside the range."""
     outcome = mind.plan.outcomes[index]
     estimate, *sides = (outcome.value(end) for end in expected)
     low, high = min(sides), max(sides)

@@ -1,4 +1,4 @@
-"""What people write into the record: results, corrections, withdrawals. No policy and no arithmetic."""
+"""Writes results, corrections and withdrawals into the record. Needs neither the policy nor numpy."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -21,21 +21,21 @@ from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED, Log
 from sidestep.studies.values import checked_number, shown
 
-FARTHEST = 1e5  # half-ranges from the baseline: beyond it a number would drown every other
+FARTHEST = 1e5  # half-ranges from the baseline; a number beyond would dominate all sums
 
 
 class Told(NamedTuple):
-    """A result as a caller tells it."""
+    """A result as the caller gives it."""
 
     value: object  # a number, or a number for every outcome of a panel
     measured: str | None = None
     given: Mapping[str, object] | None = None
     context: Mapping[str, Any] | None = None
-    reason: str | None = None  # why an odd value is right
+    reason: str | None = None  # why a surprising value is right
 
 
 class Written(NamedTuple):
-    """The entries that hold what was told, and whether they were there already."""
+    """The entries that contain the results, and whether they existed already."""
 
     events: tuple[Event, ...]
     repeated: bool
@@ -49,7 +49,7 @@ class Author(NamedTuple):
 
 
 def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Written:
-    """Record results of a question; the same again changes nothing, another is a conflict."""
+    """Record results of a question; the same value again changes nothing, another is a conflict."""
     about = check_asked(log.about(ticket), ticket, log.head.name)
     asked = about[0]
     results = results_of(plan, told, tuple(asked.body["measure"]))
@@ -88,7 +88,7 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
 
 
 def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
-    """Record a result that nobody asked for: what was done and what was measured must be said."""
+    """Record a result without a question; the setting and the measured outcome must be given."""
     if told.given is None:
         raise InputError("a result without a question must say what was given, got none")
     action = setting_of(plan.factors, told.given, "given")
@@ -117,7 +117,7 @@ def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
 
 
 def correct(log: Log, plan: Plan, place: Place, told: Told, author: Author, reason: str) -> Written:
-    """Let a result count with another value from where it stands; both stay on record."""
+    """Replace the value of a result at its place in the order; both values stay on record."""
     answer = find_answer(log, place, told.measured)
     value = checked_result(plan, answer.outcome, told.value)
     given = _changed(plan, answer.action, told.given)
@@ -138,7 +138,7 @@ def correct(log: Log, plan: Plan, place: Place, told: Told, author: Author, reas
 
 
 def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
-    """Close a question that will have no answer; or take back the answer it has."""
+    """Close a question that will not be answered, or take back its answer."""
     number = place[0]
     event = entry_of(log, number)
     found = repeat_of(
@@ -174,7 +174,7 @@ def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
 def close(
     log: Log, decision: Mapping[str, Any] | None, author: Author, reason: str | None
 ) -> Written:
-    """End the asking: with what was recommended, with something else, or with nothing."""
+    """Close the study: with the recommended setting, with another one, or without a decision."""
     if log.head.status == CLOSED:
         last = [event for event in log.events() if event.kind == "closed"]
         return Written(tuple(last[-1:]), repeated=True)
@@ -213,7 +213,7 @@ def _revise(
 
 
 def _says(event: Event, ticket: int | None, results: Mapping[str, float]) -> bool:
-    """Whether an answer is to this question and one of these results."""
+    """Whether an event answers this question with one of these results."""
     return event.ticket == ticket and results.get(str(event.outcome)) == event.body["value"]
 
 
@@ -225,14 +225,14 @@ def _takes_back(event: Event, place: Place) -> bool:
 
 
 def check_asked(about: list[Event], ticket: object, name: str) -> list[Event]:
-    """What is on record about a question, or that there is no such question."""
+    """The events about a question; raises if there is no such question."""
     if not about or about[0].kind != "asked":
         raise TicketNotFound(f"there is no question {shown(ticket)} in study {name!r}")
     return about
 
 
 def _waiting(about: list[Event]) -> list[str]:
-    """Outcomes of a question that are still to come; another in their place is an answer too."""
+    """Outcomes of a question that are not measured yet; a result of another outcome counts too."""
     if not about:
         return []
     panel = about[0].body["measure"]
@@ -241,7 +241,7 @@ def _waiting(about: list[Event]) -> list[str]:
 
 
 def results_of(plan: Plan, told: Told, panel: tuple[str, ...]) -> dict[str, float]:
-    """Value by outcome of what was told."""
+    """The given results: value by outcome."""
     if isinstance(told.value, Mapping):
         if told.measured is not None or not told.value:
             raise InputError(f"a panel must be told as outcome: value, got {shown(told.value)}")
@@ -255,7 +255,7 @@ def results_of(plan: Plan, told: Told, panel: tuple[str, ...]) -> dict[str, floa
 
 
 def checked_result(plan: Plan, name: str, value: object) -> float:
-    """A result that can be recorded: a finite number, and not one that would drown all others."""
+    """A result that can be recorded: a finite number, at most FARTHEST half-ranges from the baseline."""
     outcome = plan.outcome(name)
     number = checked_number(name, value)
     if abs(number - outcome.level) > FARTHEST * outcome.half:
@@ -267,7 +267,7 @@ def checked_result(plan: Plan, name: str, value: object) -> float:
 
 
 def _changed(plan: Plan, action: Setting, given: Mapping[str, object] | None) -> Setting:
-    """What was really done, where it was not what was asked."""
+    """The setting that was really used: `action`, changed by `given`."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

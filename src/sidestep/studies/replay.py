@@ -1,4 +1,4 @@
-"""`verify --asks`: decide every question again from what was known then, and compare."""
+"""`verify --asks`: compute every question again from the results known at that time, and compare."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ PAGE = 1000
 
 
 class Difference(NamedTuple):
-    """A question that this version would have put otherwise."""
+    """A question that this version of the program would have chosen differently."""
 
     seq: int
     part: str
@@ -23,7 +23,7 @@ class Difference(NamedTuple):
 
 
 def replayed(store: Store, name: str, plan: Plan) -> tuple[int, list[Difference]]:
-    """How many questions were decided again, and where they came out otherwise."""
+    """How many questions were computed again, and which of them differ."""
     book, mind, count = Book(), Mind(plan), 0
     found: list[Difference] = []
     while events := store.events(name, book.seq, PAGE):

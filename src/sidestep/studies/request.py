@@ -1,4 +1,4 @@
-"""What one ask may be restricted to: candidates, ranges, outcomes, the size of a step, the price."""
+"""The restrictions of one ask: candidates, ranges, outcomes, the size of a step, the price."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ class Request:
     measure: str | None = None  # the outcome to confirm
     panel: int = 1  # how many outcomes are measured at once
     measure_only: tuple[str, ...] = ()
-    candidates: tuple[int, ...] | None = None  # the only ones
+    candidates: tuple[int, ...] | None = None  # the only ones allowed
     ranges: tuple[tuple[str, Range], ...] = ()  # of factors that are numbers
     words: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of factors that are words
-    largest_step: tuple[tuple[str, float], ...] = ()  # from what was done last
-    price_cap: float | None = None  # at most so much less of the target than today's best
+    largest_step: tuple[tuple[str, float], ...] = ()  # from the last setting
+    price_cap: float | None = None  # largest expected loss in the target against today's best
     context: tuple[tuple[str, Value], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """What was asked for beyond a plain question."""
+        """The restrictions beyond a plain question, as JSON."""
         fields = ("measure", "panel", "measure_only", "candidates", "price_cap")
         told = {name: getattr(self, name) for name in fields}
         changed = {name: value for name, value in told.items() if value != getattr(PLAIN, name)}
@@ -39,11 +39,11 @@ class Request:
         return changed if self.purpose == LEARN else {"purpose": self.purpose, **changed}
 
     def bounds(self, factor: Factor, last: Setting) -> Range:
-        """Where a factor that is a number may be set in this round."""
+        """The allowed range of a numeric factor in this round."""
         low, high = dict(self.ranges).get(factor.name, ANY)
         step = dict(self.largest_step).get(factor.name)
         if step is not None:
-            slack = 1e-9 * step  # so that a step of exactly that size is one
+            slack = 1e-9 * step  # so that a step of exactly that size is allowed
             here = float(last[factor.name])
             low, high = max(low, here - step - slack), min(high, here + step + slack)
         return low, high
@@ -63,7 +63,7 @@ class Request:
 
     @property
     def restricts(self) -> bool:
-        """Whether anything but the whole menu may be asked."""
+        """Whether some candidates are excluded."""
         return bool(self.candidates is not None or self.ranges or self.words or self.largest_step)
 
 
@@ -82,7 +82,7 @@ def request_of(
     price_cap: float | None = None,
     context: Mapping[str, Any] | None = None,
 ) -> Request:
-    """The request, or one sentence that says what of it cannot be."""
+    """The checked request; raises one sentence if a part of it is impossible."""
     checked_word("purpose", purpose, (LEARN, CONFIRM))
     if measure is not None:
         plan.index(measure)
@@ -131,7 +131,7 @@ def request_from_json(kept: Mapping[str, Any]) -> Request:
 
 
 def arguments_of(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """What `ask` was called with, from what `to_json` wrote of it: to ask alike again."""
+    """The arguments of `ask`, from what `to_json` wrote; for asking the same again."""
     same = ("purpose", "measure", "panel", "measure_only", "largest_step", "price_cap", "context")
     told = {name: kept[name] for name in same if name in kept}
     allowed = kept.get("candidates") or {**kept.get("ranges", {}), **kept.get("words", {})}
@@ -139,7 +139,7 @@ def arguments_of(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def context_of(plan: Plan, given: Mapping[str, Any] | None) -> tuple[tuple[str, Value], ...]:
-    """A value for every context factor, where the plan has a model that needs them."""
+    """A value for every context factor, if the plan has a model."""
     wanted = {factor.name: factor for factor in plan.context}
     for name in given or {}:
         if name not in wanted:
@@ -160,7 +160,7 @@ def _outcomes(plan: Plan, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _allowed(plan: Plan, allowed: Any) -> tuple[Any, Any, Any]:
-    """(candidates, ranges, words) of what was said to be allowed."""
+    """(candidates, ranges, words) from the argument `allowed`."""
     if allowed is None:
         return None, (), ()
     if not isinstance(allowed, Mapping):

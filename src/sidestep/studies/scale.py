@@ -1,7 +1,7 @@
-"""The arrays of a study: where its candidates lie, what its policy is told, and the way back to units.
+"""The arrays of a study: coordinates of its candidates, the policy's problem, and the way back to units.
 
-No effect of a candidate is expected to exceed half the plausible range of an outcome: that is what the
-range says. So norm_bound * action_bound is 1 on the common scale, for every outcome and in every unit.
+The range of an outcome means that no candidate is expected to have an effect larger than half of it. So
+norm_bound * action_bound is 1 on the common scale, for every outcome and in every unit.
 """
 
 import math
@@ -23,11 +23,11 @@ from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.request import PLAIN, Request
 from sidestep.studies.values import standard
 
-VALUES = 1024  # of a factor whose places are remembered
+VALUES = 1024  # largest number of values of a factor whose coordinates are cached
 
 
 class Interval(NamedTuple):
-    """An estimate in the user's unit, and where the truth lies 19 times in 20."""
+    """An estimate in the user's unit, with its 95% interval."""
 
     estimate: float
     low: float
@@ -40,7 +40,7 @@ class Scale:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._features = None if plan.model is None else Features(plan)
-        # thousands of candidates share the few values of a factor, and a decimal is slow
+        # thousands of candidates share the few values of a factor, and Decimal arithmetic is slow
         self._placed = {
             factor.name: lru_cache(VALUES)(factor.coordinates) for factor in plan.factors
         }
@@ -48,7 +48,7 @@ class Scale:
         self.longest = self._features.longest if self._features else self._reach()
 
     def _reach(self) -> float:
-        """Length of the longest setting that can be told: results may lie beyond every candidate."""
+        """Length of the longest possible setting: results may be beyond every candidate."""
         longest = 0.0
         for factor in self.plan.factors:
             ends = (*factor.grid, factor.low, factor.high)
@@ -87,7 +87,7 @@ class Scale:
         }
 
     def problem(self, dim: int) -> Problem:
-        """What the policy is told, all of it on the common scale."""
+        """The policy's problem, on the common scale."""
         plan = self.plan
         noise = [
             None if each.noise is None else each.change_scaled(each.noise) for each in plan.outcomes
@@ -104,21 +104,23 @@ class Scale:
         )
 
     def _rank(self, dim: int) -> dict[str, Any]:
-        """What is known of the side effects, under the aim "clean"."""
+        """What is known about the rank of the side effects, under the aim "clean"."""
         plan, most = self.plan, min(len(self.plan.protected), dim)
         if plan.rank is not None and not 1 <= plan.rank <= most:
             raise InputError(f"rank must lie in 1..{most} for this study, got {plan.rank!r}")
         return {"subspace_dim": plan.rank, "resolution": plan.resolution}
 
     def _limits(self) -> dict[str, Any]:
-        """Tolerances, and what a unit beyond each costs, under the aim "within"."""
+        """Tolerances and penalties, under the aim "within"."""
         limits, penalties = [], []
         for outcome in self.plan.protected:
             pair = tuple(
                 None if end is None else outcome.change_scaled(end) for end in outcome.limits
             )
             sides = [abs(end) for end in pair if end is not None]
-            usual = 1.0 / (width_of(sides) or 1.0)  # its width beyond: half the target's range
+            usual = 1.0 / (
+                width_of(sides) or 1.0
+            )  # default: its width costs half the target's range
             told = outcome.penalty
             cost = None if told is None else standard(told * outcome.half / self.plan.target.half)
             limits.append(pair)
@@ -138,7 +140,7 @@ def learns_levels(plan: Plan) -> bool:
 
 
 def allowed_of(plan: Plan, actions: Actions, request: Request, last: Setting) -> Actions:
-    """What of the candidates may be asked in this round."""
+    """The candidates that may be asked in this round."""
     if not request.restricts:
         return actions
     if isinstance(actions, Arms):

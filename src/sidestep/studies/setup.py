@@ -18,12 +18,12 @@ KEYS = (*WORDS, "candidates", "factors", "target", "protected", "context")
 
 
 def example() -> str:
-    """A file to begin from."""
+    """An example file to start from."""
     return resources.files("sidestep.studies").joinpath("example.toml").read_text(encoding="utf-8")
 
 
 def read_setup(path: Path) -> dict[str, Any]:
-    """What `Study.create` is to be called with; a table of candidates lies beside the file."""
+    """The arguments of `Study.create`; the path of a candidates table is relative to the file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

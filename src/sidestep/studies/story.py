@@ -1,4 +1,4 @@
-"""What was believed of one setting as the results came in: how a recommendation came about."""
+"""The estimated effects of one setting after each result: how a recommendation came about."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,7 +17,7 @@ PAGE = 1000
 
 
 class Belief(NamedTuple):
-    """The effects of a setting, as the first so many results have it."""
+    """The estimated effects of a setting after the first `results` results."""
 
     results: int
     effects: Mapping[str, Effect]
@@ -32,10 +32,10 @@ def story(
     context: Mapping[str, Value] | None = None,
     most: int = 48,
 ) -> list[Belief]:
-    """What was believed before the first result and after each; thinned out where there are many.
+    """The estimates before the first result and after each; at most `most` of them.
 
-    Every result counts as it does now: a story told with a value that was corrected since would explain
-    nothing.
+    Every result counts with its current value: values that were corrected since do not explain the
+    recommendation.
     """
     book, mind = Book(), Mind(plan)
     while events := store.events(name, book.seq, PAGE):

@@ -5,8 +5,8 @@
     study.tell(ticket.id, 138.0)          # durable once it returns
     study.best()
 
-The record is the truth (storage/events.py): everything here appends to it or reads it. Telling,
-correcting and withdrawing load no arithmetic, so that a result can be saved wherever Python runs.
+Everything is computed from the record (storage/events.py); the methods append to it or read it. Telling,
+correcting and withdrawing do not import numpy, so a result can be saved wherever Python runs.
 """
 
 import getpass
@@ -109,7 +109,7 @@ class Study(Writing):
             model=model,
             context=tuple(context),
         )
-        Mind(plan)  # says what is wrong with the policy before anything is written
+        Mind(plan)  # raises if the policy is wrong, before anything is written
         store, actor = open_store(storage), actor or user_of_the_machine()
         config = plan.to_config()
         if plan.candidates.kind == "table":
@@ -201,14 +201,14 @@ class Study(Writing):
             return self._live.asked(log, request, author, new=new)
 
     def _noted(self, asked: tuple[Question, Event | None]) -> None:
-        """A question of ours was saved."""
+        """Take note of our own saved question."""
         if asked[1] is not None:
             with self._turn:
                 self._live.took(asked[1])
 
 
 def _kept_rows(store: Store, digest: str | None) -> Any:
-    """The table of candidates that is kept under its digest; None where there is none."""
+    """The table of candidates stored under this digest; None if there is none."""
     if digest is None:
         return None
     kept = store.blob(digest)

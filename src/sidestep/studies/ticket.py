@@ -1,4 +1,4 @@
-"""What a study hands back: a question, and the receipt of a result. Both print as their card."""
+"""What a study returns: a question, and the receipt of a result. Both print as their card."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +29,7 @@ class Ticket:
     'effect'
     """
 
-    id: int  # the entry of the record that holds it
+    id: int  # number of its entry in the record
     round: int
     action: Setting
     candidate: int | None  # its number; None in a box
@@ -66,7 +66,7 @@ class Receipt:
 
     entries: tuple[int, ...]
     ticket: int | None
-    repeated: bool  # it was on record already, and nothing was written
+    repeated: bool  # whether it was on record already, so that nothing was written
     card: Card = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Numbers and names as people write them: what is accepted, and the advice where it is not.
+"""Checks of numbers and names as people write them, with advice if they are not accepted.
 
-Nothing here needs arithmetic beyond Python's own: a result can be recorded where numpy is missing.
+Nothing here needs numpy: a result can be recorded where numpy is missing.
 """
 
 import dataclasses
@@ -13,12 +13,12 @@ from typing import Any
 
 from sidestep.errors import InputError
 
-LARGEST = 1e15  # beyond it a float cannot hold what a person wrote
+LARGEST = 1e15  # a float does not represent larger numbers exactly
 LONGEST_NAME = 100
 
 
 def checked_number(what: str, value: object) -> float:
-    """The value as a float, or one sentence that says why it is none."""
+    """The value as a float; raises one sentence if it is not a usable number."""
     if isinstance(value, str):
         raise InputError(f"{what} must be a number, got the text {value!r:.40}{_advice(value)}")
     usable = isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
@@ -30,11 +30,11 @@ def checked_number(what: str, value: object) -> float:
         raise InputError(f"{what} must be a finite number, got {shown(value)}")
     if abs(number) > LARGEST:
         raise InputError(f"{what} must lie within +-{LARGEST:g}, got {shown(value)}")
-    return number + 0.0  # minus zero is zero
+    return number + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def read_number(what: str, text: str) -> float:
-    """A number from its text, with a point for decimals; else one sentence with advice."""
+    """A number from its text, with a decimal point; raises one sentence with advice otherwise."""
     cleaned = text.strip().replace("\u2212", "-")
     if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", cleaned):
         raise InputError(f"{what} must be a number, got {text.strip()!r:.40}{_advice(cleaned)}")
@@ -42,7 +42,7 @@ def read_number(what: str, text: str) -> float:
 
 
 def _advice(text: str) -> str:
-    """What to write instead, where it can be guessed."""
+    """What to write instead, if it can be guessed."""
     text = text.strip()
     if re.fullmatch(r"[+-]?\d+,\d+", text):
         return f"; write {text.replace(',', '.')} with a point for decimals, and thousands without"
@@ -63,7 +63,7 @@ def checked_positive(what: str, value: object) -> float:
 
 
 def checked_name(what: str, value: object) -> str:
-    """A name that can stand on one line of a card."""
+    """A name that fits on one line of a card."""
     usable = isinstance(value, str) and value == value.strip() and value.isprintable() and value
     if not usable or len(str(value)) > LONGEST_NAME:
         raise InputError(
@@ -91,12 +91,12 @@ def checked_word(what: str, value: object, words: Iterable[str]) -> str:
 
 
 def exact(number: float) -> Decimal:
-    """The decimal that a person reads in a float: 0.1 is a tenth."""
+    """The decimal number that a float is printed as: 0.1 is exactly a tenth."""
     return Decimal(repr(float(number)))
 
 
 def standard(number: Any) -> float:
-    """A standardised quantity without its last digits, which depend on the unit it came in."""
+    """A standardised number without its last digits, which depend on the original unit."""
     return round(float(number), 12) + 0.0
 
 
@@ -107,9 +107,9 @@ def kept(settings: Any) -> dict[str, Any]:
 
 
 def shown(value: object) -> str:
-    """What came, as a message repeats it: cut where it is long."""
+    """The value as an error message shows it: cut if it is long."""
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # Python writes out no integer of more than 4300 digits
+    except ValueError:  # Python refuses to print an integer of more than 4300 digits
         return "an integer of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""What can be done with a study, be it on this machine (`Study`) or behind a service (`Client`)."""
+"""The common methods of a study on this machine (`Study`) and behind a service (`Client`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +15,7 @@ Context = Mapping[str, Any] | None
 
 
 class Verbs(Protocol):
-    """Ask, tell, correct, withdraw, look; `Study` says what every argument means."""
+    """Ask, tell, correct, withdraw, read; `Study` explains every argument."""
 
     name: str
     plan: Plan
@@ -78,13 +78,13 @@ class Verbs(Protocol):
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Close a question without an answer, or take an answer back."""
+        """Close a question without an answer, or take back an answer."""
         ...
 
     def import_results(
         self, table: Any, *, again: bool = False, actor: str | None = None, key: str | None = None
     ) -> Receipt:
-        """Record results from before."""
+        """Record past results."""
         ...
 
     def close(
@@ -97,7 +97,7 @@ class Verbs(Protocol):
         actor: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """End the asking."""
+        """Close the study."""
         ...
 
     def best(self, *, rounds: bool = False, context: Context = None) -> "Best":
@@ -109,11 +109,11 @@ class Verbs(Protocol):
         ...
 
     def show(self) -> Card:
-        """Where the study stands."""
+        """The study, its open questions and what was measured."""
         ...
 
     def verify(self, *, asks: bool = False, known: str | None = None) -> Card:
-        """Whether the record is whole."""
+        """Check the hash chain of the record."""
         ...
 
     def history(self, after: int = 0, limit: int | None = None) -> Events:

@@ -1,4 +1,4 @@
-"""What is added to a record: results, corrections, withdrawals, an end. It needs no arithmetic."""
+"""The methods of a study that write: results, corrections, withdrawals, closing. They need no numpy."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from sidestep.studies.ticket import Receipt, Ticket
 
 
 class Writing(Reading):
-    """A study as those have it who bring its results."""
+    """A study to which results can be added."""
 
     def tell(
         self,

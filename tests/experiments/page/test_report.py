@@ -52,7 +52,7 @@ class Page(html.parser.HTMLParser):
 
 
 def sketch(plan):
-    """A picture of nothing, which is drawn at once."""
+    """An empty picture, which takes no time to draw."""
     return Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
 
 

@@ -1,8 +1,8 @@
-"""Measured regret beside the bounds of theory.
+"""Measured regret compared with the theoretical bounds.
 
 The regret bound is proved for Protected LinUCB on the unit ball. Its lambda_min is that of the hidden
-vectors; here it is estimated from the traces. Over finite arms no upper bound is proved, and
-the lower bound concerns the larger regret of a pair of instances.
+vectors; here it is estimated from the traces. Over finitely many arms no upper bound is proved, and
+the lower bound is for the larger regret of a pair of instances.
 """
 
 import math
@@ -21,11 +21,11 @@ from sidestep.experiments.numbers.traces import NAN, Row, log_slope
 
 FORMS = ("main", "appendix", "corrected")
 PLAYER = "protected-linucb"
-PAIR = "lower-bound"  # ids of worlds that come in pairs start so
+PAIR = "lower-bound"  # beginning of the ids of worlds that come in pairs
 
 
 class Line(NamedTuple):
-    """A bound over the rounds or the horizon, to draw beside what was measured."""
+    """A bound as a function of rounds or horizon, drawn beside the measured regret."""
 
     label: str
     x: FloatArray
@@ -33,24 +33,24 @@ class Line(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What the bounds ask for."""
+    """The quantities on which the bounds depend."""
 
     problem: Problem
     eigenvalue: float
     delta: float
     rho: float
     coreset: str
-    proved: bool  # that the theorem is about this policy on this world
+    proved: bool  # whether the theorem covers this policy on this world
 
     def regret(self, horizon: Any, form: str) -> Any:
-        """The regret bound; "corrected" pays for the core set of the policy, if it has one."""
+        """The regret bound; "corrected" includes the CORE-SET phase of the policy, if it has one."""
         word = "all" if form == "corrected" and self.coreset == "all" else form
         rule = "printed" if self.coreset == "printed" else "certified"
         known = (self.problem, horizon, self.eigenvalue, self.delta, self.rho)
         return theory.regret_bound(*known, form=word, coreset=rule)
 
     def core_set(self) -> float:
-        """Rounds of CORE-SET at most; none where it is skipped."""
+        """Bound on the rounds of CORE-SET; 0 where it is skipped."""
         if self.coreset not in ("printed", "certified"):
             return 0.0
         return theory.coreset_rounds(
@@ -59,7 +59,7 @@ class Setting(NamedTuple):
 
 
 def setting_of(world: WorldSummary, series: Series) -> Setting | None:
-    """What the bounds ask for, from the traces; None where they do not tell."""
+    """The quantities of the bounds, from the traces; None if the traces do not have them."""
     problem, value = world.facts.problem, world.facts.eigenvalue
     if problem is None or not problem.subspace_dim or problem.noise_scale is None:
         return None
@@ -68,7 +68,7 @@ def setting_of(world: WorldSummary, series: Series) -> Setting | None:
     rho, delta, rule = (series.knobs.get(name) for name in ("rho", "delta", "coreset"))
     if rho is None or delta is None:
         return None
-    value = min(value, problem.norm_bound**2)  # no spanning set has more
+    value = min(value, problem.norm_bound**2)  # lambda_min is at most M^2
     proved = world.facts.on_ball and not series.knobs.get("literal") and rule != "adaptive"
     return Setting(problem, value, float(delta), float(rho), str(rule), proved)
 
@@ -105,9 +105,10 @@ def _upper_row(world: WorldSummary, series: Series, know: Setting, rounds: float
 
 
 def laws(world: WorldSummary) -> tuple[Line, ...]:
-    """The bounds over the rounds, to draw beside what was measured on the ball.
+    """The bounds as functions of the rounds, drawn beside the measured regret on the ball.
 
-    The form of the main text is left to the table: it is meant for R = 1, and would flatten the rest.
+    The form of the main text is only in the table: it is meant for R = 1, and is so large that the other
+    curves would look flat.
     """
     known = [know for series in world.series if (know := setting_of(world, series))]
     if not known or not world.facts.on_ball:
@@ -122,7 +123,7 @@ def laws(world: WorldSummary) -> tuple[Line, ...]:
 
 
 def sampling_is_bounded(problem: Problem) -> bool:
-    """Whether the bound for posterior sampling is about such a problem."""
+    """Whether the bound for posterior sampling covers this problem."""
     try:
         theory.thompson_bound(problem, 1.0)
     except InputError:
@@ -167,7 +168,7 @@ class Pairs:
         return found
 
     def series(self) -> list[Series]:
-        """Every policy with horizons for rounds, and the exponent fitted over all of them."""
+        """Every policy as a function of the horizon, with an exponent fitted over all horizons."""
         policies = {series.entry: series for world in self.worlds for series in world.series}
         return [self._over_horizons(series) for series in policies.values()]
 
@@ -187,7 +188,7 @@ class Pairs:
         )
 
     def _bounds(self) -> dict[str, Callable[[Any], Any]]:
-        """The bound as printed, and corrected where the noise is known."""
+        """The bound as printed, and the corrected one if the noise is known."""
         bounds: dict[str, Callable[[Any], Any]] = {"printed": theory.lower_bound}
         if not math.isnan(self.noise):
             bounds["corrected"] = partial(
@@ -197,7 +198,7 @@ class Pairs:
 
 
 def pairs_of(worlds: Sequence[WorldSummary]) -> list[Pairs]:
-    """The lower-bound worlds that differ in horizon and instance alone."""
+    """The lower-bound worlds, grouped if they differ only in horizon and instance."""
     groups: dict[str, list[WorldSummary]] = {}
     for world in worlds:
         if is_paired(world):

@@ -1,9 +1,9 @@
-"""What the plays did to every outcome, estimated from the traces alone.
+"""Effects of the played actions on every outcome, estimated from the traces alone.
 
-The vectors are hidden, but all policies of one run meet the same world: what they measured, pooled,
-gives every vector by least squares, and with it the effect of every play on every outcome. An effect
-along directions in which nobody measured that outcome stays unknown. Where outcomes have levels, they are
-fitted as well and taken off; where the aim has tolerances, the reward is what an action is worth by it.
+The vectors are hidden, but all policies of one run play the same world: their pooled measurements give
+every vector by least squares, and so the effect of every action on every outcome. An effect
+along directions in which no policy measured that outcome stays unknown. Where outcomes have levels, these
+are fitted as well and subtracted. Where the aim has tolerances, the reward is the value within them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from sidestep.core.coreset import best_subset
 from sidestep.core.problem import Problem
 from sidestep.experiments.numbers.traces import NAN, Row, Run
 
-LAST = 0.1  # share of the rounds that the effects are of
-REACHED = 1e-9  # share of the largest eigenvalue below which a direction was not measured
+LAST = 0.1  # effects are averages over this share of the rounds, the last ones
+REACHED = 1e-9  # a direction below this share of the largest eigenvalue was not measured
 
 
 class TraceFacts(NamedTuple):
-    """What the traces of a world tell beside its regret."""
+    """Facts from the traces of a world, apart from its regret."""
 
-    problem: Problem | None  # as its players were told it
+    problem: Problem | None  # as its policies know it
     on_ball: bool
     eigenvalue: float  # lambda_min of the best spanning set, median of the runs' estimates
     error: float  # standard error of an effect, root mean square
@@ -39,7 +39,7 @@ class Fit(NamedTuple):
 
 
 def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[TraceFacts, list[Row]]:
-    """What the runs of all policies on one world tell, and the effects of every policy."""
+    """Facts from the runs of all policies on one world, and the effects of every policy."""
     everything = [run for group in runs.values() for run in group]
     problem = _told([run.problem for run in everything])
     on_ball = all((run.column("arm") == -1).all() for run in everything)
@@ -62,13 +62,13 @@ def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[TraceFacts, list[Row]]:
 
 
 def _told(problems: Sequence[Problem | None]) -> Problem | None:
-    """The problem of a world: of what its players were told, one with its tolerances if it has some."""
+    """The problem of a world: one of those that its policies know, with tolerances if there is one."""
     known = [problem for problem in problems if problem]
     return next((p for p in known if p.limits is not None), known[0] if known else None)
 
 
 def fit(runs: Sequence[Run], *, levels: bool = False) -> Fit:
-    """Every vector from all measurements of it, by whichever policy; its level the last coordinate."""
+    """Every vector from all its measurements, by any policy; the level is the last coordinate."""
     actions = _beside(np.concatenate([run.actions for run in runs]), 1.0 if levels else None)
     index = np.concatenate([run.column("index") for run in runs])
     feedback = np.concatenate([run.column("feedback") for run in runs])
@@ -90,7 +90,7 @@ def _least_squares(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _beside(actions: FloatArray, last: float | None) -> FloatArray:
-    """Actions with a coordinate for the level: 1 as they are measured, 0 for their effect."""
+    """Actions with a last coordinate for the level: 1 for measurements, 0 for effects; None: without."""
     if last is None:
         return actions
     return np.column_stack([actions, np.full(len(actions), last)])
@@ -111,7 +111,7 @@ def effects_of(run: Run, vectors: Fit, problem: Problem | None) -> tuple[FloatAr
 
 
 def _rewards(actions: FloatArray, theta: FloatArray, problem: Problem | None) -> FloatArray:
-    """What actions are worth under the fitted vectors, by the aim of the world; (n,)."""
+    """Rewards of actions under the fitted vectors, by the aim of the world; (n,)."""
     if problem and problem.limits is not None:
         return within(theta[None], actions, problem.limits)[0]
     return np.asarray(actions @ _left_over(theta, problem.subspace_dim if problem else None))
@@ -122,14 +122,14 @@ def _reaches(span: FloatArray, actions: FloatArray) -> bool:
 
 
 def _left_over(theta: FloatArray, size: int | None) -> FloatArray:
-    """Estimate of theta_perp: the target without the s strongest directions of the protected."""
+    """Estimate of theta_perp: the target projected off the s strongest protected directions."""
     _, strength, axes = np.linalg.svd(theta[1:], full_matrices=False)
     rank = int((strength > 1e-9).sum()) if size is None else size
     return np.asarray(theta[0] - axes[:rank].T @ (axes[:rank] @ theta[0]))
 
 
 def _eigenvalue(vectors: Fit, size: int | None) -> float:
-    """lambda_min of the best spanning set; NaN where it is empty, or nobody measured all of it."""
+    """lambda_min of the best spanning set; NaN if it is empty or was not measured completely."""
     full = all(np.trace(span) > len(span) - 0.5 for span in vectors.span[1:])
     return float(best_subset(vectors.theta[1:], size).eigenvalue) if size and full else NAN
 

@@ -1,14 +1,14 @@
-"""From traces to numbers: what every policy did on every world, and how sure that is.
+"""From traces to numbers: the results of every policy on every world, with their uncertainty.
 
-A results folder is read through its specs: the runs that they name, and nothing else. What is missing
-(an interrupted sweep) is counted.
+A results folder is read through its specs: only the runs that they name. Missing runs (of an
+interrupted sweep) are counted.
 
-linear run      the last half costs more than 0.9 of the first half, and a round costs more than a tenth
-                of what it costs Uniform on that world (where Uniform was not run: more than a tenth of
-                what a round of the first 5% cost the run itself)
+linear run      the regret of the last half is more than 0.9 of the first half, and that of a round more
+                than a tenth of a round of Uniform on that world (if Uniform was not run: more than a
+                tenth of a round of the first 5% of the same run)
 exponent        slope of log(mean cumulative regret) against log(round) over the last half
 tuned           of a grid, the point with the lowest mean final regret on that world
-relative        mean final regret over the lowest of the policies shown on that world
+relative        mean final regret divided by the lowest of the policies shown on that world
 """
 
 import json
@@ -38,15 +38,17 @@ from sidestep.experiments.results import read_specs
 from sidestep.experiments.spec import Job, PolicySpec, Spec, WorldSpec, jobs_of
 from sidestep.policies.base import PHASES
 
-POINTS = 120  # of a curve at most
-BINS = 40  # of the widths over time
-NEAR = 1.5  # times the lowest mean regret of a world: a policy that stays within does well there
-STUCK = 0.1  # a share of linear runs that is worth a mark
+POINTS = 120  # most points of a curve
+BINS = 40  # bins of the widths over time
+NEAR = (
+    1.5  # up to this multiple of the lowest mean regret of a world, a policy counts as good there
+)
+STUCK = 0.1  # a larger share of linear runs is marked
 TABLES = ("policies", "phases", "queries", "effects", "runs")
 
 
 class Estimate(NamedTuple):
-    """A mean over runs, its spread, and where it lies with 95% confidence (Student)."""
+    """A mean over runs, its standard deviation, and a 95% confidence interval (Student)."""
 
     n: int
     mean: float
@@ -58,10 +60,10 @@ class Estimate(NamedTuple):
 class Series(NamedTuple):
     """One policy on one world, as the figures read it."""
 
-    entry: str  # id in the spec, before the grid is laid out; decides the style
+    entry: str  # id in the spec, before a grid is expanded; decides the style
     policy: str  # its name in the catalog
     knobs: dict[str, Any]  # all of them, as far as the traces say
-    label: str  # with the point of its grid
+    label: str  # including the point of its grid
     name: str  # the same on every world, for figures
     rounds: FloatArray  # (n,)
     mean: FloatArray  # of cumulative regret; (n,)
@@ -76,20 +78,20 @@ class Series(NamedTuple):
 
 
 class WorldSummary(NamedTuple):
-    """One world with the policies to show: all that are no grid, and the best point of every grid."""
+    """One world with the policies to show: the best point of every grid, and all others."""
 
     experiment: str
     spec: WorldSpec
     horizon: int
     series: list[Series]
     facts: TraceFacts
-    versions: list[str]  # of what was installed, as JSON
-    missing: int  # runs that are not there
-    rows: dict[str, list[Row]]  # what it adds to the frames
+    versions: list[str]  # of the installed packages, as JSON
+    missing: int  # number of missing runs
+    rows: dict[str, list[Row]]  # its rows of the frames
 
 
 class Summary(NamedTuple):
-    """All that a report shows, and the frames that its tables are cut from."""
+    """All that a report shows, and the frames from which its tables are made."""
 
     specs: list[Spec]
     worlds: list[WorldSummary]
@@ -180,7 +182,7 @@ def tuned(spec: Spec, runs: dict[str, list[Run]]) -> dict[str, str]:
 
 
 def estimate(values: Sequence[float] | FloatArray) -> Estimate:
-    """Mean, sd and 95% interval; one value alone has no spread."""
+    """Mean, sd and 95% interval; NaN for the last two with a single value."""
     sample = np.asarray(values, dtype=float)
     n, mean = sample.size, float(sample.mean())
     if n < 2:
@@ -229,7 +231,7 @@ def _series(
 
 
 def _widths(runs: Sequence[Run]) -> FloatArray:
-    """Mean width of what was measured, in bins even in log(round); (2, m)."""
+    """Mean width of the measured vector, in bins of equal length in log(round); (2, m)."""
     t = np.concatenate([run.column("round") for run in runs]).astype(float)
     width = np.concatenate([run.column("width") for run in runs])
     known = np.isfinite(width)
@@ -263,7 +265,7 @@ def _policy_row(
 
 
 def _compare(rows: Sequence[Row]) -> None:
-    """Add to every row its regret relative to the lowest shown; NaN where that is not positive."""
+    """Add to every row its regret relative to the lowest shown; NaN if the lowest is not positive."""
     lowest = min(row["mean"] for row in rows if row["shown"])
     for row in rows:
         row["relative"] = row["mean"] / lowest if lowest > 0 else NAN

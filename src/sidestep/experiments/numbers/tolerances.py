@@ -9,16 +9,16 @@ from sidestep.experiments.numbers.traces import NAN, Row, Run
 
 
 class Kept(NamedTuple):
-    """Shares; NaN where the runs do not say."""
+    """Shares; NaN if the runs do not have them."""
 
-    beyond: float  # of the rounds: a protected outcome was moved beyond its tolerance
-    within: float  # of the runs: what is recommended in the end is truly within all of them
-    said: float  # of the runs: the recommendation says that it is
-    true: float  # of those that say so: it is
+    beyond: float  # share of rounds in which a protected outcome exceeded its tolerance
+    within: float  # share of runs whose final recommendation is truly within all tolerances
+    said: float  # share of runs whose final recommendation says that it is
+    true: float  # share of the runs in `said` in which it truly is
 
 
 def kept_of(runs: Sequence[Run]) -> Kept | None:
-    """What the runs say of tolerances; None where the world has none."""
+    """How the runs kept the tolerances; None if the world has none."""
     found = [run.notes["tolerances"] for run in runs if "tolerances" in run.notes]
     if not found:
         return None
@@ -29,7 +29,7 @@ def kept_of(runs: Sequence[Run]) -> Kept | None:
 
 
 def kept_row(kept: Kept | None) -> Row:
-    """The same as columns of the table of policies."""
+    """The shares as columns of the table of policies."""
     names = ("beyond_tolerance", "recommends_within", "says_within", "says_so_rightly")
     return dict(zip(names, kept or (NAN,) * len(names), strict=True))
 

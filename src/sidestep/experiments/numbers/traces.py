@@ -1,7 +1,7 @@
-"""One run as it was read from its file, and what can be said of it alone.
+"""One run read from its file, and the facts that follow from this run alone.
 
-Thinned traces are exact in cumulative regret; their phases and query indices are those of the kept
-rounds, each standing for the rounds since the one before.
+In thinned traces the cumulative regret is exact. Their phases and query indices are those of the recorded
+rounds, and each counts for all rounds since the one before.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 class Run(NamedTuple):
-    """One run as it was read."""
+    """One run, read from its file."""
 
     job: Job
     notes: dict[str, Any]
@@ -41,7 +41,7 @@ class Run(NamedTuple):
 
     @property
     def problem(self) -> Problem | None:
-        """What the player was told; None where a run of 0.1 or of another's policy does not say."""
+        """What the policy knew; None for runs of version 0.1 and of some users' policies."""
         try:
             return Problem(**self.notes["problem"])
         except (KeyError, TypeError, InputError):
@@ -54,7 +54,7 @@ class Run(NamedTuple):
 
 
 def read_run(folder: Path, job: Job) -> Run | None:
-    """The run of a job; None where it is not there, or was played with other settings."""
+    """The run of a job; None if it is missing or was played with other settings."""
     path = trace_path(folder, job)
     if not path.exists():  # the folder of one experiment
         path = folder / path.relative_to(folder / job.experiment)
@@ -71,7 +71,7 @@ def read_run(folder: Path, job: Job) -> Run | None:
 
 
 def exponent(rounds: FloatArray, cumulative: FloatArray) -> float:
-    """Slope of log regret against log round over the last half; NaN where regret is not positive."""
+    """Slope of log regret against log round over the last half; NaN if regret is not positive."""
     late = rounds >= rounds[-1] / 2
     return log_slope(rounds[late], cumulative[late])
 
@@ -85,7 +85,7 @@ def log_slope(x: Sequence[float] | FloatArray, y: Sequence[float] | FloatArray) 
 
 
 def facts_of(run: Run, uniform: float | None) -> Row:
-    """What is said of one run; `uniform` is what a round costs Uniform on this world."""
+    """The facts of one run; `uniform` is the regret of Uniform per round on this world."""
     t, c = run.column("round"), run.column("cumulative_regret")
     horizon, total = run.job.horizon, float(c[-1])
     at = np.interp([0.05 * horizon, 0.5 * horizon], np.append(0, t), np.append(0.0, c))
@@ -102,6 +102,6 @@ def facts_of(run: Run, uniform: float | None) -> Row:
 
 
 def uniform_cost(runs: dict[str, list[Run]]) -> float | None:
-    """What a round costs Uniform on this world; None where it was not run."""
+    """Regret of Uniform per round on this world; None if it was not run."""
     played = [run for group in runs.values() for run in group if run.job.policy == "uniform"]
     return float(np.mean([run.final / run.job.horizon for run in played])) if played else None

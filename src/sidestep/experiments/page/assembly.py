@@ -1,4 +1,4 @@
-"""The page from its parts: the finding, the experiments in the paper's order, what is promised."""
+"""Builds the page: the finding, the experiments in the paper's order, what can be concluded."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -38,7 +38,7 @@ ENDS = (("promises", "What is and is not promised"), ("repeat", "How to reproduc
 
 
 class Material(NamedTuple):
-    """All that a page is made of."""
+    """The inputs of a page."""
 
     summary: Summary
     pairs: Mapping[str, Pairs]  # by the name of the figure
@@ -89,7 +89,7 @@ def _contents(specs: Sequence[Spec]) -> str:
 
 
 def _experiment(material: Material, spec: Spec) -> str:
-    """One experiment: what it is about, figures, one table; the rest folded away."""
+    """One experiment: its subject, figures, one table; the rest collapsed."""
     worlds = worlds_of(material.summary, spec)
     parts = [
         _words(material, spec, worlds),
@@ -122,7 +122,7 @@ def _words(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> st
 
 
 def _missing(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
-    """What an interrupted sweep has not played."""
+    """The runs that are missing after an interrupted sweep."""
     missing = sum(world.missing for world in worlds)
     played = {world.spec.id for world in worlds}
     absent = [world.id for world in spec.worlds if world.id not in played]
@@ -135,7 +135,7 @@ def _missing(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
 
 
 def _curves(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:
-    """Regret on every world that stands alone, one legend for all, and the table across worlds."""
+    """Regret on every world with its own figure, one legend for all, and the table across worlds."""
     alone = [world for world in worlds if stands_alone(spec, world)]
     drawn = [sections.failure_figure(material.pictures)] if has_failure(spec, worlds) else []
     for world in alone:
@@ -158,7 +158,7 @@ def _pairs(material: Material, spec: Spec) -> dict[str, Pairs]:
 
 
 def _panel(material: Material, spec: Spec) -> str:
-    """All worlds of an experiment side by side, relative to the best of each."""
+    """All worlds of an experiment in one table, relative to the best on each."""
     mine = (polars.col("experiment") == spec.name) & polars.col("shown")
     rows = material.summary.policies.filter(mine).to_dicts()
     lines = items([text(line) for line in panel.in_words(spec, rows)])
@@ -169,7 +169,7 @@ def _panel(material: Material, spec: Spec) -> str:
 
 
 def _figures(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:
-    """The other figures, folded away."""
+    """The other figures, collapsed."""
     drawn = []
     for name, members in sheets_of(spec, worlds).items():
         drawn += [

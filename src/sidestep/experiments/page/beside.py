@@ -1,4 +1,4 @@
-"""What was measured beside the bounds of theory."""
+"""Measured regret beside the theoretical bounds."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +31,7 @@ PAIR = (
 
 
 def upper(worlds: Sequence[WorldSummary], pictures: Mapping[str, Rendered]) -> str:
-    """Every Protected LinUCB beside the regret bound; folded away where it is not proved."""
+    """Every Protected LinUCB beside the regret bound; collapsed if it is not proved."""
     drawn = [
         picture(pictures[name].svg, BOUND.format(world.spec.title or world.spec.id))
         for world in worlds

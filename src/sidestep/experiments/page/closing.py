@@ -1,4 +1,4 @@
-"""How the report ends: what is promised, and how to repeat it."""
+"""The end of the report: what can be concluded, and how to repeat it."""
 
 import json
 import os
@@ -37,7 +37,7 @@ PROMISES = (
 
 
 def promises() -> str:
-    """What a reader may conclude from all this, and what not."""
+    """What a reader may conclude from the report, and what not."""
     lines = items([text(p) for p in PROMISES])
     return section(2, "promises", "What is and is not promised", lines)
 
@@ -69,7 +69,7 @@ def repeat(summary: Summary) -> str:
 
 
 def _command(spec: Spec) -> str:
-    """What plays an experiment again: a shipped one with what differs from it, or its own file."""
+    """The command that repeats an experiment: a shipped one with its changed settings, or its file."""
     text_of = shipped_specs().get(spec.name)
     if text_of is None:
         return f"sidestep run {spec.name}.toml --out DIR"

@@ -1,4 +1,4 @@
-"""Pieces of an HTML page that needs nothing but itself: tables in a box, pictures inlined."""
+"""Parts of a self-contained HTML page: tables that scroll, inlined pictures."""
 
 import base64
 import html
@@ -20,7 +20,7 @@ def page(title: str, body: str) -> str:
 
 
 def text(words: object) -> str:
-    """Words made harmless."""
+    """Text, escaped for HTML."""
     return html.escape(str(words))
 
 
@@ -47,7 +47,7 @@ def brief(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """From here to there."""
+    """An interval as text."""
     known = low is not None and high is not None and not math.isnan(low)
     return f"{number(low)} to {number(high)}" if known else UNKNOWN
 
@@ -86,7 +86,7 @@ def table(rows: Cells, caption: str = "") -> str:
 
 
 def _is_prose(rows: Cells, name: str) -> bool:
-    """Words, not numbers written out."""
+    """Whether a column contains words, not numbers as text."""
     return any(str(row.get(name, ""))[:1].isalpha() for row in rows)
 
 
@@ -96,7 +96,7 @@ def _cell(kind: str, words: str, wordy: bool, more: str = "") -> str:  # noqa: F
 
 
 def picture(svg: bytes, words: str, *, wide: bool = False, caption: str | None = None) -> str:
-    """A picture that is part of the page, on white in any light; `words` stand for it, and below it."""
+    """An inlined picture, on white also in dark mode; `words` are its alternative text and caption."""
     data = base64.b64encode(svg).decode()
     kind = ' class="wide"' if wide else ""
     image = f'<img src="data:image/svg+xml;base64,{data}" alt="{text(words)}" loading="lazy">'
@@ -128,10 +128,10 @@ def section(level: int, anchor: str, title: str, *parts: str) -> str:
 
 
 def items(lines: Sequence[str]) -> str:
-    """A list; nothing where there is nothing to say."""
+    """A list; empty without lines."""
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>\n" if lines else ""
 
 
 def details(title: str, content: str) -> str:
-    """What only some readers want to see."""
+    """A collapsed section."""
     return f"<details><summary>{text(title)}</summary>\n{content}</details>\n" if content else ""

@@ -1,6 +1,6 @@
-"""All worlds of an experiment side by side: every policy relative to the best of that world.
+"""All worlds of an experiment in one table: every policy relative to the best on that world.
 
-Read from the rows of the main table (`shown` ones), so that page, terminal and JSON say the same.
+Computed from the rows of the main table (`shown` ones), so that page, terminal and JSON agree.
 """
 
 import math
@@ -22,12 +22,12 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def name_of(world: WorldSpec) -> str:
-    """What a world is called here."""
+    """The name of a world in the table."""
     return (world.title or world.id) + ("" if world.judged else " (not judged)")
 
 
 def table_of(spec: Spec, rows: Rows) -> list[Row]:
-    """One row a world, one column a policy."""
+    """One row per world, one column per policy."""
     labels = {entry.id: entry.label or entry.id for entry in spec.policies}
     cells: dict[str, Row] = {}
     for row in rows:
@@ -48,7 +48,7 @@ TOTALS = (
 
 
 def totals_of(spec: Spec, rows: Rows) -> list[Row]:
-    """One row a policy: how it does over all judged worlds together."""
+    """One row per policy: its results over all judged worlds."""
     judged = {world.id: name_of(world) for world in spec.worlds if world.judged}
     totals: list[Row] = []
     for entry in spec.policies:
@@ -86,7 +86,7 @@ def times(value: float | None) -> str:
 
 
 def in_words(spec: Spec, rows: Rows) -> list[str]:
-    """How the reference does over the judged worlds, and of every world where another policy leads."""
+    """Sentences on the reference policy over the judged worlds, and on worlds where another one leads."""
     own = {row["world"]: row for row in rows if row["entry"] == spec.reference}
     played = [world for world in spec.worlds if world.id in own]
     known = [
@@ -101,7 +101,7 @@ def in_words(spec: Spec, rows: Rows) -> list[str]:
 
 
 def _overall(own: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """How a policy does over worlds, given its row of each."""
+    """Sentences on a policy over all worlds, from its rows."""
     if not own:
         return []
     factors = {world: row["relative"] for world, row in own.items()}
@@ -120,7 +120,7 @@ def _overall(own: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _behind(world: WorldSpec, own: Mapping[str, Any], best: Mapping[str, Any]) -> str:
-    """Which policy leads on a world, by how much, and why as far as the spec says."""
+    """Which policy leads on a world, by how much, and the reason if the spec gives one."""
     words = (
         f"{name_of(world)}: {best['label']} has the lowest mean regret, {number(best['mean'])}; "
         f"{own['label']} {number(own['mean'])}, {times(own['relative'])} times that"

@@ -1,6 +1,6 @@
-"""What the paper says of each of its experiments, what was found, and where the two differ.
+"""What the paper says about each of its experiments, what was found, and where the two differ.
 
-The words are fixed; every number is read from the summary, and a sentence whose runs are missing is
+The words are fixed; every number comes from the summary, and a sentence whose runs are missing is
 left out.
 """
 
@@ -39,7 +39,7 @@ SAYS = {
 
 
 def place_of(experiment: str) -> int:
-    """Where an experiment stands in the paper's order; all others come after."""
+    """Position of an experiment in the paper's order; all others come after."""
     return ORDER.index(experiment) if experiment in ORDER else len(ORDER)
 
 
@@ -65,11 +65,11 @@ class Look:
         }
 
     def row(self, world: str, entry: str) -> Row | None:
-        """What is known of a policy on a world."""
+        """The row of a policy on a world."""
         return self._rows.get((world, entry))
 
     def ends(self, world: str, entries: Sequence[str]) -> str:
-        """Where policies end: A at 1.2 ± 0.3, B at 4.5 ± 0.6."""
+        """Final regret of policies: A at 1.2 ± 0.3, B at 4.5 ± 0.6."""
         rows = [row for entry in entries if (row := self.row(world, entry))]
         parts = [f"{row['label']} at {_mean_sd(row)}" for row in rows]
         return ", ".join(parts[:-1]) + (" and " if parts[1:] else "") + "".join(parts[-1:])
@@ -94,7 +94,7 @@ class Look:
         return ", ".join(parts) or "none"
 
     def longest_core_set(self, world: str, entry: str) -> int:
-        """Rounds that CORE-SET took in the run in which it took most."""
+        """Largest number of rounds of CORE-SET in any run."""
         runs = [row for one in self.worlds if one.spec.id == world for row in one.rows["runs"]]
         return max((row["rounds core-set"] for row in runs if row["policy"] == entry), default=0)
 
@@ -127,7 +127,7 @@ def _synthetic(look: Look) -> tuple[list[str], list[str]]:
 
 
 def _open_core_sets(look: Look) -> list[str]:
-    """Where CORE-SET of the paper outlasts the horizon."""
+    """Worlds on which the paper's CORE-SET does not end within the horizon."""
     stuck = [
         (world, row)
         for world in look.worlds
@@ -215,7 +215,7 @@ def _ball(look: Look) -> tuple[list[str], list[str]]:
 
 
 def _fastest(world: WorldSummary) -> str:
-    """Who ends lowest on a world, and how fast regret grows there."""
+    """The policy with the lowest regret on a world, and its exponent."""
     best: Series = min(world.series, key=lambda series: series.final.mean())
     return f"Lowest: {best.label}, {brief(float(best.final.mean()))}, growing like T^{slope(best.slope)}."
 

@@ -1,7 +1,7 @@
 """Which figures a report has.
 
-A world that stands alone has a regret figure of its own; everything else is one sheet for the worlds that
-belong together: those of a group of the spec, and all others of the experiment.
+A world that is not in a group has its own regret figure. All other figures are one sheet for the worlds
+that belong together: those of a group of the spec, and all others of the experiment.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def worlds_of(summary: Summary, spec: Spec) -> list[WorldSummary]:
 
 
 def sheets_of(spec: Spec, worlds: Sequence[WorldSummary]) -> dict[str, list[WorldSummary]]:
-    """The worlds that share a sheet, by the beginning of its name; a pair has a figure of its own."""
+    """The worlds that share a sheet, by the beginning of its name; a pair has its own figure."""
     groups: dict[str, list[WorldSummary]] = {}
     for world in worlds:
         name = f"{spec.name}-{world.spec.group}" if world.spec.group else spec.name
@@ -44,7 +44,7 @@ def sheets_of(spec: Spec, worlds: Sequence[WorldSummary]) -> dict[str, list[Worl
 
 
 def stands_alone(spec: Spec, world: WorldSummary) -> bool:
-    """Whether a world has a regret figure of its own."""
+    """Whether a world has its own regret figure."""
     return not (spec.panel or world.spec.group or bounds.is_paired(world))
 
 
@@ -82,14 +82,14 @@ def _experiment(
 
 
 def kinds_of(spec: Spec, worlds: Sequence[WorldSummary]) -> list[str]:
-    """The sheets of worlds that belong together; that of tolerances only where there are some."""
+    """The sheets of worlds that belong together; that of tolerances only if there are some."""
     has_some = any(series.kept for world in worlds for series in world.series)
     first = [] if stands_alone(spec, worlds[0]) else ["regret"]
     return [*first, *(["tolerances"] if has_some else []), *SHEETS]
 
 
 def has_failure(spec: Spec, worlds: Sequence[WorldSummary]) -> bool:
-    """Whether the failure example is among them, whose picture the paper has."""
+    """Whether the failure example is among the worlds; its picture is drawn as in the paper."""
     return not spec.panel and any(world.spec.world == "failure" for world in worlds)
 
 

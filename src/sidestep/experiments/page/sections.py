@@ -1,4 +1,4 @@
-"""What the report says: numbers of a summary as tables and sentences."""
+"""The sections of the report: numbers of a summary as tables and sentences."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ ACROSS = (
 
 
 def has_failure(worlds: Sequence[WorldSummary]) -> bool:
-    """Whether the failure example is among them, whose picture the paper has."""
+    """Whether the failure example is among the worlds; its picture is drawn as in the paper."""
     return any(world.spec.world == "failure" for world in worlds)
 
 
@@ -60,7 +60,7 @@ def failure_figure(pictures: Mapping[str, Rendered]) -> str:
 
 
 def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
-    """One row a policy, one column a world."""
+    """One row per policy, one column per world."""
     labels = {e.id: e.label or e.id for e in _spec(summary, worlds[0]).policies}
     lines: dict[str, Row] = {entry: {"policy": label} for entry, label in labels.items()}
     for world in worlds:
@@ -72,7 +72,7 @@ def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
 
 
 def keeping(worlds: Sequence[WorldSummary]) -> str:
-    """How every policy kept the tolerances: one row a policy, one column a world; nothing without."""
+    """How every policy kept the tolerances: one row per policy, one column per world; empty without."""
     lines: dict[str, Row] = {}
     for world in worlds:
         for series in world.series:
@@ -114,7 +114,7 @@ def policies(spec: Spec) -> list[Row]:
 
 
 def numbers(summary: Summary, worlds: Sequence[WorldSummary]) -> str:
-    """Sentences and tables of every world, folded away."""
+    """Sentences and tables of every world, collapsed."""
     return details("Every number, world by world", "".join(_numbers(summary, w) for w in worlds))
 
 
@@ -125,7 +125,7 @@ def _numbers(summary: Summary, world: WorldSummary) -> str:
 
 
 def settings(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
-    """Worlds, policies and all knobs, folded away."""
+    """Worlds, policies and all knobs, collapsed."""
     rows = [_settings(spec, world) for world in worlds]
     return details("Settings: worlds, players, knobs", table(rows) + table(policies(spec)))
 
@@ -155,7 +155,7 @@ def _plain(value: Any) -> Any:
 
 
 def in_words(summary: Summary, world: WorldSummary) -> list[str]:
-    """What the numbers of a world say, in sentences."""
+    """The results of a world, in sentences."""
     rows = _shown(summary, world).sort("mean").to_dicts()
     best = rows[0]
     lines = [f"Lowest mean final regret: <b>{text(best['label'])}</b>, {number(best['mean'])}."]

@@ -1,4 +1,4 @@
-"""How the report begins: what was found, in five sentences and one figure."""
+"""The beginning of the report: the finding, in five sentences and one figure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ class Row(NamedTuple):
     """One world of the figure."""
 
     panel: Panel
-    judged: bool  # whether it counts where players are compared over all worlds
+    judged: bool  # whether it counts where policies are compared over all worlds
 
 
 def rows_of(summary: Summary, pairs: Sequence[Pairs]) -> list[Row]:
-    """What the figure has a row for: every world but a panel's, and of a pair the larger regret."""
+    """The rows of the figure: every world except those of a panel; of a pair, the larger regret."""
     alone = {spec.name for spec in summary.specs if not spec.panel}
     rows = [
         (world.experiment, Row(Panel(_name(world), world.series), world.spec.judged))
@@ -52,7 +52,7 @@ def _larger(pair: Pairs) -> Panel:
 
 
 def common(rows: Sequence[Row]) -> list[Panel]:
-    """The rows with those players alone that play more than half of them."""
+    """The rows, with only those policies that play more than half of them."""
     panels = [row.panel for row in rows]
     counts = Counter(series.entry for panel in panels for series in panel.series)
     many = {entry for entry, count in counts.items() if 2 * count > len(rows)}
@@ -60,7 +60,7 @@ def common(rows: Sequence[Row]) -> list[Panel]:
 
 
 def sentences(summary: Summary, pairs: Sequence[Pairs]) -> list[str]:
-    """Five sentences at most; what was not played is not spoken of."""
+    """At most five sentences; worlds that were not played are not mentioned."""
     rows = rows_of(summary, pairs)
     found = [_scope(summary), stand(rows, OURS), _first_figure(summary), _why(summary)]
     return [words for words in [*found, _beside_the_bound(summary)] if words]
@@ -75,7 +75,7 @@ def _scope(summary: Summary) -> str:
 
 
 def stand(rows: Sequence[Row], entry: str) -> str:
-    """How a player does over all worlds."""
+    """The results of a policy over all worlds."""
     judged = _factors([row.panel for row in rows if row.judged], entry)
     aside = _factors([row.panel for row in rows if not row.judged], entry)
     if not judged:
@@ -98,7 +98,7 @@ def stand(rows: Sequence[Row], entry: str) -> str:
 
 
 def _factors(panels: Sequence[Panel], entry: str) -> dict[str, float]:
-    """Mean regret of a player over the lowest, by world."""
+    """Mean regret of a policy divided by the lowest, by world."""
     factors = {}
     for panel in panels:
         means = {series.entry: float(series.final.mean()) for series in panel.series}
@@ -121,7 +121,7 @@ def _series(summary: Summary, place: tuple[str, str], entry: str) -> Series | No
 
 
 def _first_figure(summary: Summary) -> str:
-    """Where the three players end on the paper's first figure, and on the same with more noise."""
+    """Final regret of three policies on the paper's first figure, and on the same with more noise."""
     ends: list[Any] = [
         [_series(summary, place, entry) for entry in (OURS, THEIRS, GREEDY)]
         for place in (FIRST, NOISY)
@@ -137,7 +137,7 @@ def _first_figure(summary: Summary) -> str:
 
 
 def _why(summary: Summary) -> str:
-    """What the paper's player spends on CORE-SET where it does not win."""
+    """The regret of the paper's policy during CORE-SET, where it does not win."""
     spent = []
     for place in (FIRST, NOISY):
         series = _series(summary, place, THEIRS)

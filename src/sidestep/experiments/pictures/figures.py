@@ -1,4 +1,4 @@
-"""The figures of a report: one function a picture, a Drawing in, a matplotlib Figure out."""
+"""The figures of a report: one function per picture, from a Drawing to a matplotlib Figure."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from sidestep.experiments.pictures.sheets import (
     svg_of,
 )
 
-FILLS = {  # apart in grey as well
+FILLS = {  # distinct in grey as well
     "core-set": "#333333",
     "locked-in": "#A0522D",
     "explore": "#D98200",
@@ -40,11 +40,11 @@ FILLS = {  # apart in grey as well
     "confirm": "#8C8C8C",
     "play": "#BFE3F7",
 }
-RARE = ("held", "cautious", "confirm")  # named only where they were paid for
+RARE = ("held", "cautious", "confirm")  # in the legend only if they have regret
 
 
-FLAT = 1e-3  # of the smallest regret: a law below that would flatten all curves
-BARE = ("regret", "panel")  # several of them, or few words: a page has one legend for all
+FLAT = 1e-3  # a bound below this share of the smallest regret would flatten all curves: not drawn
+BARE = ("regret", "panel")  # drawn without a legend: the page has one legend for all of them
 
 
 def render(drawing: Drawing) -> Rendered:
@@ -78,7 +78,7 @@ def band(series: Series) -> tuple[FloatArray, FloatArray]:
 
 
 def _frame(axis: Axes, panel: Panel) -> None:
-    """Let one policy leave the frame where it would flatten all others, and say so."""
+    """Cut off one policy if it would flatten all others, and say so in the figure."""
     tops = sorted(
         (float(band(series)[1].max()), series.name, series.mean[-1]) for series in panel.series
     )
@@ -93,7 +93,7 @@ def _frame(axis: Axes, panel: Panel) -> None:
 
 
 def growth(drawing: Drawing) -> Figure:
-    """The means on logarithmic axes; broad where the exponent in the legend was fitted."""
+    """The means on logarithmic axes; thicker where the exponent in the legend was fitted."""
     what = "larger of the two regrets" if drawing.kind == "pairs" else "cumulative pseudo-regret"
     figure, axes = lines_sheet(
         drawing, lambda series, name: _exponents(series, name, drawing.panels), what
@@ -113,7 +113,7 @@ def growth(drawing: Drawing) -> Figure:
 
 
 def _draw_laws(axis: Axes, panel: Panel, laws: Sequence[Line]) -> None:
-    """The laws; one that would flatten all curves is left out of the frame, and named."""
+    """The bounds; one that would flatten all curves is not drawn, but named."""
     paid = [float(mean) for series in panel.series for mean in series.mean if mean > 0]
     for k, law in enumerate(laws):
         if paid and max(law.y) < FLAT * min(paid):
@@ -144,7 +144,7 @@ def widths(drawing: Drawing) -> Figure:
 
 
 def phases(drawing: Drawing) -> Figure:
-    """Where the regret was paid: CORE-SET, lock-in as far as the monitor saw it, exploration, play."""
+    """Regret by phase: CORE-SET, lock-in as far as the monitor detected it, exploration, play."""
     figure, axes = bars_sheet(drawing, "mean pseudo-regret")
     for axis, panel in zip(axes, drawing.panels, strict=True):
         start = np.zeros(len(panel.series))
@@ -215,7 +215,7 @@ def finals(drawing: Drawing) -> Figure:
 
 
 def relative(drawing: Drawing) -> Figure:
-    """Mean final regret over the lowest of its world; hollow where runs turned linear."""
+    """Mean final regret divided by the lowest on that world; hollow if runs turned linear."""
     figure, axis = dots_sheet(drawing, "mean final regret / lowest on that world")
     axis.axvspan(1.0, NEAR, color="#eeeeee", zorder=0)
     for row, panel in enumerate(drawing.panels):

@@ -1,7 +1,7 @@
-"""What all figures share: how a policy looks, sheets of panels with a legend below, PNG and SVG.
+"""Common to all figures: the style of every policy, sheets of panels with a legend below, PNG and SVG.
 
-A policy looks the same in every figure of every report, and is told apart by line and marker as well as
-by colour (Okabe and Ito's come first, safe for the colour-blind), so that grey paper does.
+A policy has the same style in every figure of every report. Styles differ in line and marker as well as
+in colour (Okabe and Ito's colours come first, safe for the colour-blind), so that grey prints work.
 """
 
 import io
@@ -26,7 +26,7 @@ COLOURS = (
     "#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777", "#882255",
     "#999933", "#332288", "#44AA99", "#AA4499", "#7A4A1E", "#DDAA99", "#66AA00", "#AA0000", "#9999DD",
 )  # fmt: skip
-PLAYERS = (  # who has which colour, line and marker in every report; others take what is free
+PLAYERS = (  # policies with a fixed colour, line and marker in every report; others get free ones
     "directed-thompson", "protected-linucb", "epsilon-greedy", "certified", "round-robin", "oful",
     "round-robin-2", "uniform", "protected-thompson", "protected-linucb-rho1", "explore-then-commit",
     "as-printed", "ellipsoid", "first-order", "adaptive", "all-constraints", "directed-resolution",
@@ -68,7 +68,7 @@ class Panel(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What to draw; small, and fit to be sent to another process."""
+    """What to draw; small enough to be sent to another process."""
 
     name: str  # of the file, without its suffix
     kind: str  # key of KINDS
@@ -87,7 +87,7 @@ class Rendered(NamedTuple):
 
 
 def styles_of(entries: Sequence[str]) -> dict[str, Style]:
-    """A style for every policy, its own in every report; colours repeat only where they run out."""
+    """A style for every policy, the same in every report; colours repeat only if there are too few."""
     taken = {entry: PLAYERS.index(entry) for entry in entries if entry in PLAYERS}
     free = [slot for slot in range(len(COLOURS)) if slot not in taken.values()]
     strangers = [entry for entry in dict.fromkeys(entries) if entry not in taken]
@@ -102,7 +102,7 @@ def _style(slot: int) -> Style:
 
 
 def png_of(figure: Figure) -> bytes:
-    """The picture at 150 dots an inch with a palette of its own."""
+    """The picture at 150 dots per inch, with its own palette."""
     figure.set_dpi(DPI)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
@@ -123,7 +123,7 @@ def svg_of(figure: Figure, box: Bbox | None = None) -> bytes:
 
 
 def bare_svg_of(figure: Figure) -> bytes:
-    """The picture without the legend below it; it has been drawn, so everything has its place."""
+    """The picture without the legend below it; the layout is fixed by an earlier drawing."""
     top = 0.0
     for legend in figure.legends:
         top = max(top, legend.get_window_extent().y1 / figure.dpi)
@@ -133,7 +133,7 @@ def bare_svg_of(figure: Figure) -> bytes:
 
 
 def _sheet(count: int, height: float, below: float) -> tuple[Figure, list[Axes]]:
-    """Axes for the panels, at most two beside each other, and room below for a legend; inches."""
+    """Axes for the panels, at most two per row, and space below for a legend; sizes in inches."""
     columns = min(count, 2)
     rows = math.ceil(count / columns)
     wide, tall = columns * (4.8 if count == 1 else 3.8), rows * (height + 0.8) + below
@@ -188,7 +188,7 @@ def look_of(style: Style) -> dict[str, Any]:
 
 
 def law_look_of(k: int) -> dict[str, Any]:
-    """Laws are grey, and have no markers: nobody measured them."""
+    """The style of a bound: grey and without markers, since it is not measured."""
     dashes = DASHES[k % len(DASHES)]
     return {"color": GREY, "linestyle": (0, dashes) if dashes else "-", "linewidth": 1.0}
 
@@ -224,7 +224,7 @@ def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
 
 
 def _rows(axis: Axes, names: Sequence[str], label: str) -> None:
-    """A row for every name, the first on top, and what is read off along them."""
+    """A row for every name, the first on top, and the label of the axis along them."""
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.tick_params(axis="y", length=0)
@@ -238,7 +238,7 @@ def _short(value: float, _: object) -> str:
 
 
 def log_axes(axes: Axes, nothing: str) -> None:
-    """Both axes logarithmic; where nothing drawn is above zero, `nothing` says so instead."""
+    """Both axes logarithmic; if nothing drawn is above zero, the text `nothing` is shown instead."""
     if not all(math.isfinite(axis.get_minpos()) for axis in (axes.xaxis, axes.yaxis)):
         axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", va="center")
         return

@@ -1,4 +1,4 @@
-"""The pages, for people. Every form works without script, and no script or style stands in a page.
+"""The pages, for people. Every form works without script, and no page has inline scripts or styles.
 
 shell.py     a page around its content: who is here, the forms' secret      forms.py     what a form sends
 listing.py   the studies, and setting one up                                study.py     a study

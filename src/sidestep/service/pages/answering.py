@@ -1,4 +1,4 @@
-"""What people write: a question, an answer, a correction, a withdrawal, the end."""
+"""Forms that write: a question, an answer, a correction, a withdrawal, closing."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 
 @answering.post("/studies/{name}/ask")
 def ask(request: Request, visit: Askers, form: Posted) -> Response:
-    """Put a question, or the one that waits again."""
+    """Ask a question, or show the open one again."""
     plan, name = visit.study.plan, visit.study.name
     ticket = visit.study.verbs.ask(
         new=form.text("new") == "1",
@@ -54,7 +54,7 @@ def ask(request: Request, visit: Askers, form: Posted) -> Response:
 
 @answering.post("/studies/{name}/questions/{number}/answer")
 def answer(request: Request, visit: Tellers, number: Number, form: Posted) -> Response:
-    """Record a result; what is far off is asked twice, and nothing is saved until then."""
+    """Record a result; a surprising one must be confirmed before it is saved."""
     telling = Telling(visit.study, number, visit.caller.signs(), study_path(visit.study.name))
     return tell(request, telling, form, visit)
 
@@ -74,7 +74,7 @@ def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> 
 
 @answering.post("/studies/{name}/questions/{number}/instead")
 def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -> Response:
-    """Withdraw a question that costs too much, and put one that does not."""
+    """Withdraw a question that costs too much, and ask a cheaper one."""
     verbs, actor = visit.study.verbs, visit.caller.signs()
     cap = form.number("price_cap", "the price")
     check_unanswered(visit.study, number)
@@ -87,7 +87,7 @@ def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -
 
 @answering.get("/studies/{name}/results")
 def results(request: Request, visit: Tellers) -> Response:
-    """The forms of results that nobody asked for."""
+    """The forms for results without a question."""
     context = {**common(visit), "typed": Form(), "error": "", "doubt": ""}
     return page(request, "results.html", context, caller=visit.caller)
 
@@ -115,7 +115,7 @@ def change(request: Request, visit: Correctors, number: Number, verb: str) -> Re
 
 @answering.post("/studies/{name}/entries/{number}/correct")
 def correct(request: Request, visit: Correctors, number: Number, form: Posted) -> Response:
-    """Let a result count with another value, with a reason."""
+    """Correct a result, with a reason."""
     entry = settled_entry(visit.study, number, "correct")
     try:
         value, measured = form.number("value", entry["outcome"]), form.maybe("measured")
@@ -138,7 +138,7 @@ def correct(request: Request, visit: Correctors, number: Number, form: Posted) -
 
 @answering.post("/studies/{name}/entries/{number}/withdraw")
 def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) -> Response:
-    """Close a question without an answer, or take an answer back, with a reason."""
+    """Close a question without an answer, or take back an answer, with a reason."""
     entry = settled_entry(visit.study, number, "withdraw")
     try:
         if form.text("question"):
@@ -153,7 +153,7 @@ def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) 
 
 @answering.get("/studies/{name}/close")
 def closing(request: Request, visit: Admins) -> Response:
-    """How a study may end."""
+    """The form to close a study."""
     plan, best = visit.study.plan, visit.study.best(context=context_here(visit.study.plan, None))
     named = set_text(plan.factors, best.action) if best.action else ""
     context = {**common(visit), "best": named, "typed": Form(), "error": ""}
@@ -162,7 +162,7 @@ def closing(request: Request, visit: Admins) -> Response:
 
 @answering.post("/studies/{name}/close")
 def close(request: Request, visit: Admins, form: Posted) -> Response:
-    """End the asking: with the recommendation, with something else, or with nothing."""
+    """Close the study: with the recommendation, with another setting, or without a decision."""
     try:
         receipt = visit.study.think(
             lambda study: study.close(

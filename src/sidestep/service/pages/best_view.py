@@ -21,16 +21,16 @@ from sidestep.studies.cards.markup import Markup
 from sidestep.studies.cards.words import percent, plain
 from sidestep.studies.plan import Plan
 
-RIVALS = 4  # that are named
+RIVALS = 4  # largest number of rivals that are named
 
 
 class Point(NamedTuple):
-    """One thing that is settled, or is not."""
+    """One line about something that is settled or not."""
 
     tone: str
     lead: str
     text: str
-    confirm: str = ""  # the outcome that can be asked to be confirmed
+    confirm: str = ""  # the outcome for which a confirmation can be asked
     shares: Markup = Markup("")
     legend: tuple[tuple[str, str, str], ...] = ()
 
@@ -61,12 +61,12 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
 
 
 def called(best: Best) -> str:
-    """What the recommendation is called in a corner."""
+    """The label in the corner of the recommendation."""
     return "" if best.candidate is None else f"no. {best.candidate}"
 
 
 def is_settled(best: Best) -> bool:
-    """Whether one can stop: enough for the goal, and every protected outcome within limits."""
+    """Whether the study can stop: enough for the goal, and every protected outcome within limits."""
     verdicts = [effect.verdict for effect in best.effects.values() if effect.verdict is not None]
     if best.within is False:
         return False

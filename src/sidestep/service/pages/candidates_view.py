@@ -16,7 +16,14 @@ from sidestep.studies.plan import Plan
 
 FEW = 8
 BEST, NUMBER = "best", "no"
-RISKY = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
+RISKY = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+)  # first characters of cells that a spreadsheet would execute
 
 
 class Cell(NamedTuple):
@@ -31,7 +38,7 @@ class Cell(NamedTuple):
 
 
 class Sorting(NamedTuple):
-    """By what a table is sorted."""
+    """The column and direction by which a table is sorted."""
 
     by: str = BEST
     down: bool = True
@@ -72,7 +79,7 @@ def sorted_rows(plan: Plan, rows: Sequence[Row], sorting: Sorting) -> list[Row]:
 
 
 def sorting_of(plan: Plan, by: str | None, order: str | None) -> Sorting:
-    """What was asked for; the goal's best first where nothing was."""
+    """The requested sorting; by default the best for the goal first."""
     if by is None:
         return Sorting()
     if by not in (BEST, NUMBER):
@@ -114,7 +121,7 @@ def _cell(outcome: Outcome, effect: Effect) -> Cell:
 
 
 def csv_text(explanation: Explanation) -> str:
-    """Every candidate as a table that a spreadsheet reads and does not run."""
+    """Every candidate as CSV without cells that a spreadsheet would execute."""
     columns = explanation.to_columns()
     written = io.StringIO()
     table = csv.writer(written)

@@ -14,12 +14,12 @@ files = APIRouter(include_in_schema=False)
 
 
 def is_for_people(request: Request) -> bool:
-    """Whether a person is at the other end."""
+    """Whether a browser sent the request."""
     return not request.url.path.startswith(PROGRAMS)
 
 
 def problem_page(request: Request, kind: Kind, detail: str) -> Response:
-    """The page; whoever must log in is led there and back."""
+    """The error page; without a login, a redirect to the login page and back."""
     if kind.status == 401 and request.method == "GET":
         to = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         return go(request, f"/login?to={quote(to, safe='/')}")
@@ -32,7 +32,7 @@ def problem_page(request: Request, kind: Kind, detail: str) -> Response:
 
 @files.get("/static/{name}")
 async def static(name: str) -> Response:
-    """A file that pages use; its address changes with what it holds."""
+    """A static file; its address changes with its content."""
     if name not in names_of_files():
         return Response(status_code=404)
     content, kind, _ = file(name)

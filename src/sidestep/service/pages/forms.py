@@ -1,4 +1,4 @@
-"""What a form sends: fields, each with one value or several, and the secret of the page it was on."""
+"""Reads submitted forms: fields with one value or several, and the CSRF token of their page."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -22,11 +22,11 @@ class Form(dict[str, list[str]]):
     """Fields by name."""
 
     def text(self, name: str) -> str:
-        """What was typed, without spaces around it; empty where nothing was."""
+        """The typed text without surrounding spaces; empty if nothing was typed."""
         return self.get(name, [""])[0].strip()
 
     def maybe(self, name: str) -> str | None:
-        """The same; None where nothing was."""
+        """The typed text; None if nothing was typed."""
         return self.text(name) or None
 
     def number(self, name: str, what: str) -> float:
@@ -34,7 +34,7 @@ class Form(dict[str, list[str]]):
         return read_number(what, self.text(name))
 
     def maybe_number(self, name: str, what: str) -> float | None:
-        """The same; None where nothing was typed."""
+        """A number as people write it; None if nothing was typed."""
         return self.number(name, what) if self.text(name) else None
 
     def column(self, name: str) -> list[str]:
@@ -42,7 +42,7 @@ class Form(dict[str, list[str]]):
         return [value.strip() for value in self.get(name, [])]
 
     def table(self, name: str) -> Columns | None:
-        """A table that was pasted; None where nothing was. A cell at its end may be empty."""
+        """A pasted table; None if nothing was pasted. Cells at its end may be empty."""
         return csv_columns(self[name][0], "the table") if self.text(name) else None
 
     def reason(self) -> str:
@@ -69,7 +69,7 @@ class Form(dict[str, list[str]]):
 
 
 async def posted(request: Request) -> Form:
-    """The form, where it came from one of our pages."""
+    """The submitted form; refused unless it came from one of our pages."""
     check_media(request, "application/x-www-form-urlencoded")
     body = await request.body()
     try:
@@ -86,7 +86,7 @@ async def posted(request: Request) -> Form:
 
 
 def check_page(request: Request, form: Mapping[str, list[str]]) -> None:
-    """Refuse a form of another site, or of a page that is too old."""
+    """Refuse a form of another site, or of an outdated page."""
     check_origin(request)
     door = request.app.state.door
     if not door.needs_login:

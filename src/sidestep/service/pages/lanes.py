@@ -1,4 +1,4 @@
-"""What was measured, and when: a line of time for every outcome."""
+"""What was measured, and when: a timeline for every outcome."""
 
 from typing import Any, NamedTuple
 
@@ -9,8 +9,8 @@ from sidestep.studies.cards.words import counted
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event
 
-SHOWN = 60  # rounds; of more only the last
-EVENTS = 8 * SHOWN  # that are read for them
+SHOWN = 60  # rounds that are shown, the last ones
+EVENTS = 8 * SHOWN  # events that are read for them
 
 
 class Lane(NamedTuple):

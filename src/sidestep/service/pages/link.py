@@ -1,4 +1,4 @@
-"""A link that may answer one question: for a laboratory, which sees nothing else of the study."""
+"""The page of a link that may answer one question, for a laboratory; it shows nothing else."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ link_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=Fa
 
 @link_pages.get("/answer/{secret}")
 def question(request: Request, secret: str) -> Response:
-    """The one question, or what was answered."""
+    """The question, or its answer."""
     link = good_link(request, secret)
     study = request.app.state.desk.study(link.study)
     waits = next((each for each in study.questions() if each.id == link.ticket), None)
@@ -45,7 +45,7 @@ def question(request: Request, secret: str) -> Response:
 
 @link_pages.post("/answer/{secret}")
 def answer(request: Request, secret: str, form: Posted) -> Response:
-    """Record the result; what is far off is asked twice."""
+    """Record the result; a surprising one must be confirmed."""
     link = good_link(request, secret)
     study = request.app.state.desk.study(link.study)
     telling = Telling(study, link.ticket, link.label, f"/answer/{secret}", narrow=True)
@@ -53,7 +53,7 @@ def answer(request: Request, secret: str, form: Posted) -> Response:
 
 
 def good_link(request: Request, secret: str) -> Link:
-    """The link, where it is good."""
+    """The link, if it is valid."""
     link: Link | None = request.app.state.door.grants.link_shown(secret)
     if link is None:
         raise HttpProblem(UNKNOWN, "there is no such link; ask whoever sent it for another")

@@ -1,4 +1,4 @@
-"""Coming in and going out."""
+"""Login and logout."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ login_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=F
 
 @login_pages.get("/login")
 def login(request: Request, to: Annotated[str, Query(max_length=500)] = "/") -> Response:
-    """The question who is there."""
+    """The login form."""
     door: Door = request.app.state.door
     context = {"to": _inside(to), "error": "", "anybody": bool(door.accounts.people())}
     return page(request, "login.html", context)
@@ -24,7 +24,7 @@ def login(request: Request, to: Annotated[str, Query(max_length=500)] = "/") -> 
 
 @login_pages.post("/login")
 def logged_in(request: Request, form: Posted) -> Response:
-    """A session for the right password; the same sentence for a wrong name and a wrong password."""
+    """Start a session; a wrong name and a wrong password give the same message."""
     door, name, to = request.app.state.door, form.text("name"), _inside(form.text("to"))
     request.app.state.guard.check(name)
     person = door.accounts.person_named(name)
@@ -41,12 +41,12 @@ def logged_in(request: Request, form: Posted) -> Response:
 
 @login_pages.post("/logout")
 def logged_out(request: Request, form: Posted) -> Response:
-    """No session any more."""
+    """End the session."""
     response = go(request, "/login")
     response.delete_cookie(SESSION, httponly=True, samesite="strict")
     return response
 
 
 def _inside(to: str) -> str:
-    """An address of ours: nobody is sent elsewhere after they have logged in."""
+    """A local address: after a login nobody is redirected to another site."""
     return to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/"

@@ -1,4 +1,4 @@
-"""When something was not saved: the form again, with what was typed and why it was not."""
+"""If something was not saved: the form again, with the typed values and the reason."""
 
 from typing import Any
 
@@ -30,13 +30,13 @@ def not_saved(
 def doubted(
     request: Request, visit: Visit, doubt: str, template: str, context: dict[str, Any]
 ) -> Response:
-    """The page of the form again: what is far off is asked twice, and nothing is saved until then."""
+    """The page of the form again, to confirm a surprising value before it is saved."""
     whole = {**common(visit), **context, "doubt": doubt, "error": ""}
     return page(request, template, whole, caller=visit.caller)
 
 
 def check_unanswered(study: OpenStudy, number: int) -> None:
-    """Refuse to withdraw a question that was answered since: that would take the answer back."""
+    """Refuse to withdraw a question that was answered meanwhile: this would take back the answer."""
     waits = any(each.id == number for each in study.questions())
     told = [each for each in study.verbs.about(number) if each.kind == "answered"]
     if told and not waits:
@@ -46,7 +46,7 @@ def check_unanswered(study: OpenStudy, number: int) -> None:
 
 
 def settled_entry(study: OpenStudy, number: int, verb: str) -> dict[str, Any]:
-    """An entry that is to be changed: what it says, and the value that counts now."""
+    """An entry to be changed: its content, and its current value."""
     if verb not in VERBS:
         raise NotFoundError(f"an entry can be corrected or withdrawn, got {verb!r}")
     found = [event for event in study.verbs.history(number - 1, 1) if event.seq == number]
@@ -73,6 +73,6 @@ def settled_entry(study: OpenStudy, number: int, verb: str) -> dict[str, Any]:
 
 
 def really_done(plan: Plan, form: Form, asked: Setting) -> dict[str, Any] | None:
-    """What was really done, where it was typed and is not what was asked."""
+    """The setting that was really used, if it was typed and differs from the question."""
     given = form.setting("given.", plan.factors)
     return None if given is None or given == asked else given

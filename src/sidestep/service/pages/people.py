@@ -23,7 +23,7 @@ people_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=
 
 @people_pages.get("/studies/{name}/people")
 def roles(request: Request, visit: Admins) -> Response:
-    """Who may do what in a study, and which links are out."""
+    """The roles in a study, and its links."""
     return _roles_page(request, visit)
 
 
@@ -40,7 +40,7 @@ def give(request: Request, visit: Admins, form: Posted) -> Response:
 
 @people_pages.post("/studies/{name}/links")
 def link(request: Request, visit: Admins, form: Posted) -> Response:
-    """A link that may answer one question; it is shown once."""
+    """Create a link that may answer one question; it is shown once."""
     door: Door = request.app.state.door
     days = form.maybe_number("days", "days") or door.settings.link_days
     try:
@@ -60,7 +60,7 @@ def link(request: Request, visit: Admins, form: Posted) -> Response:
 
 @people_pages.post("/studies/{name}/links/{identity}/revoke")
 def revoke_link(request: Request, visit: Admins, identity: str, form: Posted) -> Response:
-    """No more use of a link."""
+    """Revoke a link."""
     name = visit.study.name
     request.app.state.door.grants.revoke_link(name, identity, actor=visit.caller.signs())
     return go(request, study_path(name, "people"))
@@ -74,7 +74,7 @@ def everybody(request: Request, caller: Owner) -> Response:
 
 @people_pages.post("/people")
 def add(request: Request, caller: Owner, form: Posted) -> Response:
-    """Let somebody in."""
+    """Add a person."""
     door: Door = request.app.state.door
     try:
         roles = checked_roles(form.column("role"))
@@ -91,7 +91,7 @@ def add(request: Request, caller: Owner, form: Posted) -> Response:
 
 @people_pages.post("/people/remove")
 def remove(request: Request, caller: Owner, form: Posted) -> Response:
-    """Let somebody in no more."""
+    """Remove a person."""
     door, name = request.app.state.door, form.text("name")
     if name == caller.name:
         return _everybody_page(request, caller, error="you cannot remove yourself", status=422)
@@ -101,7 +101,7 @@ def remove(request: Request, caller: Owner, form: Posted) -> Response:
 
 @people_pages.post("/tokens")
 def token(request: Request, caller: Owner, form: Posted) -> Response:
-    """A token for a program; it is shown once."""
+    """Create a token for a program; it is shown once."""
     door: Door = request.app.state.door
     try:
         made, text = make_token(
@@ -122,13 +122,13 @@ def token(request: Request, caller: Owner, form: Posted) -> Response:
 
 @people_pages.post("/tokens/{identity}/revoke")
 def revoke_token(request: Request, caller: Owner, identity: str, form: Posted) -> Response:
-    """No more use of a token."""
+    """Revoke a token."""
     request.app.state.door.accounts.revoke_token(identity, actor=caller.id)
     return go(request, "/people")
 
 
 def _check_first(door: Door, roles: list[str]) -> None:
-    """From the first person on everybody must log in: the first must be able to let others in."""
+    """Once there is a person, everybody must log in; so the first person must be an admin."""
     if not door.accounts.has_admin() and ADMIN not in roles:
         raise InputError("the first person must have the role admin, got another")
 

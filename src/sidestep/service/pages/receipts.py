@@ -1,4 +1,4 @@
-"""What was saved, read back from the record: a page says so only of what is there."""
+"""What was saved, read back from the record before a page says so."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ CHANGING = ("answered", "corrected", "withdrawn", "imported")
 
 
 def receipt_view(study: OpenStudy, entry: int, reader: str) -> dict[str, Any] | None:
-    """An entry that was just written; None where there is none of that number."""
+    """The entry that was just written; None if there is none of that number."""
     found = study.verbs.history(entry - 1, 1)
     if not found or found[0].seq != entry:
         return None
@@ -45,7 +45,7 @@ def headline(plan: Plan, event: Event) -> str:
 
 
 def changed_text(study: OpenStudy, event: Event) -> str:
-    """What a result changed, where both recommendations are known: before it and after it."""
+    """What a result changed, if the recommendations before and after it are known."""
     before, after = study.bests_around(event.seq)
     if before is None or after is None or after.results < after.needed:
         return ""

@@ -1,4 +1,4 @@
-"""The record of a study: every entry, whether it is whole, the way out, and what can be erased."""
+"""The record of a study: its entries, verification, export and erasure."""
 
 from typing import Annotated
 
@@ -41,7 +41,7 @@ def record(
 
 @record_pages.post("/studies/{name}/verify")
 def verify(request: Request, visit: Readers, form: Posted) -> Response:
-    """Walk the whole chain now, and say what was found."""
+    """Verify the whole chain now, and show the result."""
     known = form.maybe("known")
     card = visit.study.think(lambda study: study.verify(known=known))
     context = {**common(visit), "check": dict(card.data), "known": known}
@@ -58,14 +58,14 @@ def download(visit: Readers) -> Response:
 
 @record_pages.get("/studies/{name}/erase")
 def erasing(request: Request, visit: Admins) -> Response:
-    """Whose words can be erased, and what stays."""
+    """Whose text can be erased, and what stays."""
     context = {**common(visit), "people": _signers(visit), "error": ""}
     return page(request, "erase.html", context, caller=visit.caller)
 
 
 @record_pages.post("/studies/{name}/erase")
 def erased(request: Request, visit: Admins, form: Posted) -> Response:
-    """Blank who wrote and why, in every entry of a person; an entry says so, the chain still holds."""
+    """Erase author and reason in every entry of a person; an entry records it, the chain stays valid."""
     try:
         entry = _erase(visit, form.text("who"), form.reason(), form.maybe("key"))
     except SidestepError as error:

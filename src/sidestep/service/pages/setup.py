@@ -1,4 +1,4 @@
-"""The form that sets up a study: rows of factors and outcomes, read into what `Study.create` takes."""
+"""The form that sets up a study: rows of factors and outcomes, read as arguments of `Study.create`."""
 
 import re
 from typing import Any, NamedTuple
@@ -27,12 +27,12 @@ class Rows(NamedTuple):
 
     @staticmethod
     def example() -> Form:
-        """A form to begin from: a clinic with three drugs and three markers."""
+        """An example form: a clinic with three drugs and three markers."""
         return Form({name: list(values) for name, values in EXAMPLE.items()})
 
 
 def rows_of(form: Form) -> Rows:
-    """The rows that a form holds, with some to spare."""
+    """The rows of a form, with some empty ones."""
     more = form.text("do")
     return Rows(
         _rows(form, "f", FACTOR, MORE if more == "more-factors" else 0),
@@ -50,7 +50,7 @@ def _rows(form: Form, prefix: str, fields: tuple[str, ...], more: int) -> list[d
 
 
 def read_setup(form: Form) -> dict[str, Any]:
-    """What `Study.create` takes; one sentence where something is wrong."""
+    """The arguments of `Study.create`; raises one sentence if something is wrong."""
     found = rows_of(form)
     settings: dict[str, Any] = {
         "title": form.text("title"),
@@ -68,7 +68,7 @@ def read_setup(form: Form) -> dict[str, Any]:
 
 
 def first_question(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The question that the study would begin with: it is put, in memory, and forgotten."""
+    """The first question of the study, computed in memory and not stored."""
     study = Study.create(name, MemoryStore(), actor="preview", **settings)
     if study.plan.context:
         raise InputError("a form sets up no context, got one")
@@ -132,9 +132,9 @@ def _protected(row: dict[str, str]) -> Outcome:
 
 
 def _tolerance(name: str, text: str, harm: str) -> Any:
-    """The change that does no harm: a number, or "-0.2 to 0.5" where the two sides differ.
+    """The tolerance: a number, or "-0.2 to 0.5" if the two sides differ.
 
-    Where only a rise or only a fall harms, the other side has no limit.
+    If only an increase or only a decrease is harmful, the other side has no limit.
     """
     what, (low, to, high) = f"the tolerance of {name}", text.partition("to")
     if to:

@@ -1,4 +1,4 @@
-"""A page around its content: who is here, the secret of its forms, and files that never change."""
+"""The frame of a page: who is logged in, the CSRF token of its forms, and static files."""
 
 import hmac
 import secrets
@@ -30,7 +30,7 @@ _PAGES = Environment(
 
 
 def read_templates() -> int:
-    """Compile every template before the first page is asked for, and say how many there are."""
+    """Compile every template before the first request; returns their number."""
     return len([_PAGES.get_template(name) for name in _PAGES.list_templates(extensions=["html"])])
 
 
@@ -42,7 +42,7 @@ def page(
     *,
     caller: Caller | None = None,
 ) -> HTMLResponse:
-    """A template with what every page knows; the forms' secret is bound to this browser."""
+    """A template with the values common to all pages; the CSRF token is bound to this browser."""
     browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(24)
     state = request.app.state
     text = _PAGES.get_template(template).render(
@@ -68,7 +68,7 @@ def set_cookie(
 
 
 def forms_secret(door: Door, browser: str) -> str:
-    """What a form must send back; another every time, so that it cannot be guessed from its length."""
+    """The CSRF token of a form; different every time, so that compression does not reveal it."""
     nonce = secrets.token_hex(8)
     return f"{nonce}.{_signed(door, nonce, browser)}"
 
@@ -85,7 +85,7 @@ def _signed(door: Door, nonce: str, browser: str) -> str:
 
 
 def go(request: Request, path: str) -> RedirectResponse:
-    """Somewhere else, after a form: what was sent is not sent again by a reload."""
+    """A redirect after a form, so that a reload does not send the form again."""
     return RedirectResponse(path, 303)
 
 
@@ -96,7 +96,7 @@ def study_path(name: str, *more: object) -> str:
 
 @cache
 def file(name: str) -> tuple[bytes, str, str]:
-    """A file that pages use: what it holds, its kind, and its digest."""
+    """A static file: its content, type and digest."""
     found = resources.files("sidestep.service.pages").joinpath("static", name)
     content = found.read_bytes()
     kind = KINDS[name.rpartition(".")[2]]
@@ -111,7 +111,7 @@ def names_of_files() -> frozenset[str]:
 
 
 def file_path(name: str) -> str:
-    """The address of a file, which changes with what it holds."""
+    """The address of a static file, which changes with its content."""
     return f"/static/{name}?v={file(name)[2]}"
 
 

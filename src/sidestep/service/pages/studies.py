@@ -1,4 +1,4 @@
-"""The list of studies, which says whose turn it is; and setting one up, its first question in view."""
+"""The list of studies, with whose turn it is; and the set-up of a study, with its first question."""
 
 from typing import Annotated, Any
 
@@ -28,7 +28,7 @@ list_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=Fa
 def studies(
     request: Request, caller: Anybody, after: Annotated[str | None, Query(max_length=1000)] = None
 ) -> Response:
-    """Every study one may see, latest change first."""
+    """Every study that the caller may see, latest change first."""
     desk = request.app.state.desk
     begin = None if after is None else head_at(after)
     lines, last = listing.page(desk, caller, status=None, after=begin, limit=SCREEN)

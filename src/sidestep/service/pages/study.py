@@ -46,7 +46,7 @@ def study(
 
 @study_pages.get("/studies/{name}/parts/{part}")
 def part(request: Request, visit: Readers, part: str, question: Entry = None) -> Response:
-    """A part that takes arithmetic, once it is done; until then its place."""
+    """A computed part of the page, once it is ready; until then a placeholder."""
     chosen = chosen_question(visit.study.questions(), visit.caller.name, question)
     found = parts(visit.study, chosen, PART_PATIENCE)
     if part not in found:
@@ -59,7 +59,7 @@ def part(request: Request, visit: Readers, part: str, question: Entry = None) ->
 def news(
     request: Request, visit: Readers, after: Annotated[int, Query(ge=0, le=2**53)] = 0
 ) -> Response:
-    """What colleagues have written since the page was loaded; nothing where they have not."""
+    """What colleagues have written since the page was loaded; empty if nothing."""
     events = [each for each in visit.study.verbs.history(after, 20) if each.kind != "granted"]
     theirs = [each for each in events if each.actor != visit.caller.name]
     if not theirs:

@@ -1,4 +1,4 @@
-"""A study's page, part by part: the question first, from the record alone; then what takes arithmetic."""
+"""A study's page, part by part: the question first, from the record alone; then computed parts."""
 
 from collections.abc import Mapping
 from statistics import median
@@ -23,10 +23,10 @@ from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED
 from sidestep.studies.story import Belief
 
-PATIENCE = 0.12  # seconds that a page waits for what is not worked out yet
+PATIENCE = 0.12  # seconds that a page waits for parts that are not computed yet
 LATEST = 8  # entries on the page
 NUMBERS = 6  # rounds of the story as a table
-CHECKED = 5000  # entries up to which a page checks the record by itself
+CHECKED = 5000  # longest record, in entries, that a page verifies automatically
 
 
 class Wanted(NamedTuple):
@@ -79,7 +79,7 @@ def common(visit: Visit) -> dict[str, Any]:
 
 
 def facts(study: OpenStudy, shown: Mapping[str, Any], updated: str) -> dict[str, Any]:
-    """How much there is, and since when."""
+    """Counts of results, open questions and candidates; dates of creation and of the last change."""
     plan = study.plan
     return {
         "results": shown["results"],
@@ -97,7 +97,7 @@ def since(study: OpenStudy) -> str:
 
 
 def check_view(study: OpenStudy, entries: int) -> dict[str, Any] | None:
-    """Whether the record is whole; None where that was not looked at of late."""
+    """Whether the record is valid; None if it was not verified recently."""
     if entries > CHECKED:
         return None
     card = study.worked_out_soon("verify", lambda it: it.verify(), PATIENCE)
@@ -105,14 +105,14 @@ def check_view(study: OpenStudy, entries: int) -> dict[str, Any] | None:
 
 
 def chosen_question(questions: list[Question], actor: str, wanted: int | None) -> Question | None:
-    """The question that the page is about: the one named, else one's own, else the oldest."""
+    """The question that the page shows: the requested one, else the caller's own, else the oldest."""
     named = [each for each in questions if each.id == wanted]
     mine = [each for each in questions if each.actor == actor]
     return next(iter([*named, *mine, *questions]), None)
 
 
 def parts(study: OpenStudy, question: Question | None, patience: float | None) -> dict[str, Any]:
-    """The parts that take arithmetic; None where it is not done yet."""
+    """The computed parts; None if they are not ready yet."""
     context = context_here(study.plan, question)
     best = study.best_within(patience, context)
     if best is None:
@@ -126,7 +126,7 @@ def parts(study: OpenStudy, question: Question | None, patience: float | None) -
 
 
 def context_here(plan: Plan, question: Question | None) -> dict[str, Any] | None:
-    """The context that a recommendation is for: that of the question, else the usual one."""
+    """The context of the recommendation: that of the question, else the default."""
     if not plan.context:
         return None
     asked = question.body.get("context") if question else None
@@ -136,7 +136,7 @@ def context_here(plan: Plan, question: Question | None) -> dict[str, Any] | None
 def story_part(
     study: OpenStudy, best: Best, context: dict[str, Any] | None, patience: float | None
 ) -> dict[str, Any] | None:
-    """How the recommendation came about; None where it is not worked out yet."""
+    """How the recommendation came about; None if it is not computed yet."""
     if best.action in (None, study.plan.baseline) or best.results < best.needed:
         return {"any": False}
     told = study.story_within(patience, best.action, context)
@@ -187,7 +187,7 @@ def candidates_part(
     context: dict[str, Any] | None,
     patience: float | None,
 ) -> dict[str, Any] | None:
-    """The first few candidates; None where they are not worked out yet."""
+    """The first few candidates; None if they are not computed yet."""
     from sidestep.service.pages.candidates_view import candidates_view  # noqa: PLC0415
 
     if study.plan.candidates.is_box or best.action is None:
@@ -200,7 +200,7 @@ def candidates_part(
 
 
 def usual_wait(events: list[Event]) -> float | None:
-    """How many days answers take, usually; None where there were too few."""
+    """The usual number of days until an answer; None if there were too few."""
     asked = {event.seq: event.at for event in events if event.kind == "asked"}
     waits = [
         (event.at - asked[event.ticket]).total_seconds() / 86400
@@ -211,7 +211,7 @@ def usual_wait(events: list[Event]) -> float | None:
 
 
 def about_policy(plan: Plan) -> str:
-    """What decides, for the foot of the page."""
+    """The policy and its settings, for the foot of the page."""
     parts = [plan.policy]
     if plan.rank is not None:
         parts.append(f"side effects span {plan.rank} directions (told)")

@@ -1,6 +1,6 @@
-"""Pictures as SVG: attributes and classes only, so that they print, mail and follow the light.
+"""Pictures as SVG with attributes and classes only, so that they work in print, mail and dark mode.
 
-Lengths are percent of the width there is, so that a picture is as wide as its place and its strokes are
+Lengths are percentages of the available width, so that a picture fills its place and its strokes are
 not stretched.
 """
 
@@ -15,7 +15,7 @@ from sidestep.studies.cards.markup import Markup, joined, tag
 from sidestep.studies.cards.words import digits_of, signed
 from sidestep.studies.outcomes import Outcome
 
-WIDEST = 3.0  # limits that a gauge shows to either side; what is farther is cut
+WIDEST = 3.0  # a gauge extends to at most this multiple of the limit on either side
 TONES = {WITHIN: "in", OPEN: "open", BEYOND: "out", None: "plain"}
 
 
@@ -26,7 +26,7 @@ class Ends(NamedTuple):
     high: float
 
     def at(self, value: float) -> float:
-        """Where a value is, in percent; what is beyond is at an end."""
+        """Position of a value, in percent; a value beyond an end is at that end."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
@@ -77,7 +77,7 @@ def gauge(outcome: Outcome, effect: Effect, height: int = 22) -> Markup:
 
 
 def _cuts(effect: Effect, reach: float) -> list[Markup]:
-    """An arrow where an interval goes on beyond the picture."""
+    """An arrow where an interval extends beyond the picture."""
     cuts = []
     if effect.low < -reach:
         cuts.append(tag("svg", tag("path", d="M5 -4 1 0 5 4"), x="0%", y="50%", class_="cut"))
@@ -94,7 +94,7 @@ def bar(share: float, most: float) -> Markup:
 
 
 def shares(parts: Sequence[tuple[str, float, str]]) -> Markup:
-    """Probabilities (name, share, class) in one bar, spoken for those who cannot see it."""
+    """Probabilities (name, share, class) in one bar, with a text for screen readers."""
     spoken = ", ".join(f"{name} {100 * share:.0f} percent" for name, share, _ in parts)
     rects, begin = [], 0.0
     for _, share, class_ in parts:
@@ -125,7 +125,7 @@ def lane(places: Sequence[tuple[float, str]], spoken: str, waiting: bool = False
 
 
 def plot(outcome: Outcome, told: Sequence[tuple[int, Effect]], height: int) -> Markup:
-    """What was believed of an effect after so many results: a line in its band, over the limits."""
+    """The estimate of an effect after every result: a line in its band, over the limits."""
     ends = _plotted(outcome, told)
     last = told[-1][0] or 1
     steps = [(100 * count / last, effect) for count, effect in told]

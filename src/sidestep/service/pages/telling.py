@@ -76,7 +76,7 @@ def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
 
 
 def doubt_unasked(study: OpenStudy, form: Form) -> str | None:
-    """What is odd about results that nobody asked for; None where nothing is."""
+    """What is surprising about results without a question; None if nothing is."""
     if form.text("do") == "many":
         return doubt_of(study.plan, form.table("table") or {})
     name = form.text("measured")

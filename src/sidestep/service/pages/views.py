@@ -157,7 +157,7 @@ def share_rows(body: Mapping[str, Any]) -> list[Share]:
 
 
 def _why(plan: Plan, body: Mapping[str, Any]) -> str:
-    """Why this; the shares have a picture, and a price that matters a note of its own."""
+    """The reasons; the shares have a picture, and a price that matters has its own note."""
     if not body["results"]:
         return why_text(plan, body)
     price = "" if noted_price(plan, body) else price_text(plan, body)

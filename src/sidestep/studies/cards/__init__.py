@@ -1,1 +1,1 @@
-"""What is said to a person: one value, in words, for a terminal, a page and a program."""
+"""Cards: what a study tells a person, as one value for a terminal, a page and a program."""

@@ -1,4 +1,4 @@
-"""What is said when a question is put, from the record alone."""
+"""The card of a question, from the record alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.request import CONFIRM
 
-HARDLY = 0.5  # of what matters: a price below it is none
+HARDLY = 0.5  # a price below this share of what matters is not mentioned
 
 
 def ask_card(plan: Plan, name: str, question: Question) -> Card:
@@ -83,7 +83,7 @@ def _measure_text(plan: Plan, panel: tuple[str, ...]) -> str:
 
 
 def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
-    """Why this: what contends, what would tell them apart, and what asking costs."""
+    """The reasons: the rival, what would separate the two, and the price of the question."""
     if not body["results"]:
         return f"Nothing is known yet. {_beginning_text(plan, body)}"
     sentences = [reason_text(plan, body), price_text(plan, body)]
@@ -91,7 +91,7 @@ def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
 
 
 def _beginning_text(plan: Plan, body: Mapping[str, Any]) -> str:
-    """Where the first questions look, and what keeps them near."""
+    """Why the first questions may be far from the baseline, and what keeps them near."""
     if plan.knobs.get("caution"):
         return "With caution the first questions stay near the baseline."
     both = "expect side effects both ways."
@@ -102,7 +102,7 @@ def _beginning_text(plan: Plan, body: Mapping[str, Any]) -> str:
 
 
 def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> str:
-    """What contends and what would tell it apart; `beside`: what the other outcomes would remove."""
+    """The rival and what would separate the two; `beside`: also the shares of the other outcomes."""
     words, measured = plan.words, body["measure"][0]
     shares, rival = body.get("shares") or {}, body.get("rival")
     if body["purpose"] == CONFIRM:
@@ -141,18 +141,18 @@ def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
 
 
 def _best_words(body: Mapping[str, Any]) -> str:
-    """What a price is counted against: today's best, of what this ask allows."""
+    """The reference of a price, in words: today's best of the allowed candidates."""
     return "the best that is allowed" if _is_narrowed(body) else "today's best"
 
 
 def _is_narrowed(body: Mapping[str, Any]) -> bool:
-    """Whether this ask allows less than the whole menu."""
+    """Whether this ask excludes some candidates."""
     asked = body.get("request") or {}
     return any(asked.get(name) for name in ("candidates", "ranges", "words", "largest_step"))
 
 
 def _telling_text(plan: Plan, shares: Mapping[str, float], measured: str, beside: bool) -> str:  # noqa: FBT001
-    """What the result would do for the choice; it need not be what does most: outcomes have costs."""
+    """The share that the result would remove; not always the largest, since outcomes have costs."""
     most = max(shares.values(), default=0.0)
     if most < 0.01:
         return f"No single result of this {plan.words.candidate} removes 1% of the doubt."
@@ -181,7 +181,7 @@ def _doubt_text(begin: str, shares: Mapping[str, float], measured: str, beside: 
 
 
 def _held_text(plan: Plan, rival: Mapping[str, Any] | None) -> str:
-    """Caution lets nothing but the baseline pass; only a person can let more pass."""
+    """Caution allows only the baseline; only a person can allow more."""
     text = (
         f"No other {plan.words.candidate} is known well enough to stay within limits, so this one is "
         "asked again. It tells nothing of the others."
@@ -202,13 +202,13 @@ def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
 
 
 def is_best(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
-    """Whether a candidate is today's best, as far as the question knows."""
+    """Whether a candidate is today's best, according to the question."""
     best = body.get("best")
     return best is not None and bool(best["action"] == candidate["action"])
 
 
 def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
-    """What this round gives up against today's best."""
+    """The expected loss of this round against today's best."""
     price, best, target = body.get("price"), body.get("best"), plan.target
     if price is None or best is None:
         return ""
@@ -224,7 +224,7 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
 
 
 def risk_text(plan: Plan) -> str:
-    """What a price has in it beside the goal, to follow a noun."""
+    """What a price includes beside the goal; follows a noun in a sentence."""
     return "" if plan.aim == CLEAN or not plan.protected else ", counting what may go beyond limits"
 
 
@@ -265,7 +265,7 @@ def baseline_text(plan: Plan) -> str:
 
 
 def fence_text(plan: Plan, body: Mapping[str, Any]) -> str:
-    """What protection is, and what it is not; nothing at the baseline, where nothing moves."""
+    """What protection means, and what it does not; empty at the baseline, where nothing changes."""
     words = plan.words
     if not plan.protected:
         return "You decide."

@@ -1,4 +1,4 @@
-"""What is said of today's recommendation: what it does, whether it is enough, what is not settled."""
+"""The card of today's recommendation: its effects, whether it is enough, what is not settled."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ from sidestep.studies.cards.words import (
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 
-CLOSE = 0.95  # a recommendation that is best with this probability has no rivals worth naming
+CLOSE = 0.95  # if the recommendation is best with this probability, rivals are not named
 
 
 def best_card(plan: Plan, name: str, best: Best) -> Card:
@@ -91,7 +91,7 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
 
 
 def _called(plan: Plan, best: Best) -> str:
-    """What the title names: what is recommended, or that nothing is."""
+    """The title: the recommended candidate, or that there is none."""
     if best.within is False:
         return "nothing is known to be within limits"
     named = "this" if best.candidate is None else f"no. {best.candidate}"
@@ -113,7 +113,7 @@ def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
 
 
 def standing_text(plan: Plan, best: Best) -> Prose | None:
-    """Where it is not a recommendation yet: too few results, or nothing known to be within limits."""
+    """Why it is not a recommendation yet: too few results, or nothing assured to be within limits."""
     few = best.action is not None and best.results < best.needed
     more = f"A first recommendation needs about {best.needed} results. " if few else ""
     if best.within is False and best.action is not None:
@@ -172,7 +172,7 @@ def towards_text(outcome: Outcome, effect: Effect) -> str:
 
 
 def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
-    """Enough for the goal or not, what is not settled, and whether it matters which is best."""
+    """Whether it is enough for the goal, what is not settled, and whether it matters which is best."""
     content: list[Content] = []
     if best.results < best.needed:
         return content
@@ -202,7 +202,7 @@ def _open(plan: Plan, name: str, best: Best) -> list[Content]:
 
 
 def _settling(plan: Plan, name: str, settles: Settling) -> list[Content]:
-    """The one result that would tell most, and how to ask for it."""
+    """The one result that would settle most, and how to ask for it."""
     content: list[Content] = [settling_text(plan, settles)]
     if settles.candidate is not None:
         words = ("--candidate", settles.candidate, "--measure-only", settles.outcome)
@@ -227,7 +227,7 @@ def limits_text(plan: Plan, best: Best) -> Prose | None:
     if not names or best.within is None:
         return None
     if best.within and best.action == plan.baseline:
-        return None  # nothing moves there
+        return None  # at the baseline nothing changes
     if best.within:
         text = "19 times in 20" if best.chance is None else f"{percent(best.chance)} likely"
         return Prose(f"{text}.", lead=f"Every {plan.words.outcome} within limits:")
@@ -240,7 +240,7 @@ def limits_text(plan: Plan, best: Best) -> Prose | None:
 
 
 def enough_text(plan: Plan, best: Best) -> Prose:
-    """What stopping now gives up, against what matters."""
+    """The loss of stopping now, compared with what matters."""
     target, words = plan.target, plan.words
     digits = digits_of_loss(target)
     mean, high = (number(value, digits) for value in best.loss or (0.0, 0.0))
@@ -257,7 +257,7 @@ def enough_text(plan: Plan, best: Best) -> Prose:
 
 
 def rounds_text(low: int, high: int) -> str:
-    """Roughly 2 to 10; what reaches the end of what was looked at is more than that."""
+    """Roughly 2 to 10; "more than" if the simulation reached its last round."""
     most = f"more than {MOST_ROUNDS}" if high >= MOST_ROUNDS else str(high)
     if low >= MOST_ROUNDS:
         return most
@@ -265,7 +265,7 @@ def rounds_text(low: int, high: int) -> str:
 
 
 def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
-    """What more results would do for an outcome that is not settled."""
+    """The effect of more results on an outcome that is not settled."""
     outcome = plan.outcome(narrowing.outcome)
     so_far = counted(best.counts.get(outcome.name, 0), "result")
     width = with_unit(number(narrowing.width, digits_of(outcome)), outcome.unit)
@@ -276,7 +276,7 @@ def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
 
 
 def contest_text(plan: Plan, best: Best, *, shares: bool = True) -> Prose:
-    """Which is best: settled, open, or open and hardly of consequence; `shares`: who contends."""
+    """Whether it is settled which candidate is best, or hardly matters; `shares`: also name rivals."""
     words = plan.words
     if best.probability is not None and best.probability >= CLOSE:
         return Prose(f"It is {percent(best.probability)} likely to be the best {words.candidate}.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 WITHIN, BEYOND, OPEN = "within", "beyond", "not settled"
-REACH = 1.5  # limits that a gauge shows to either side
+REACH = 1.5  # a gauge extends to this multiple of the limit on either side
 VERDICTS = {WITHIN: "within limits", BEYOND: "beyond limits", OPEN: "not settled"}
 
 
@@ -25,7 +25,7 @@ class Gauge(NamedTuple):
         return REACH * max(limits or [abs(self.low), abs(self.high)]) or 1.0
 
     def share(self, value: float) -> float:
-        """Where a change stands between the two ends, in 0..1; what is beyond stands at an end."""
+        """Position of a change between the two ends, in 0..1; a change beyond an end is at that end."""
         return min(max(0.5 + value / (2 * self.reach), 0.0), 1.0)
 
     def shows(self, value: float) -> bool:
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What stands on the card."""
+        """The text on the card."""
         return VERDICTS[self.word]
 
 
@@ -62,7 +62,7 @@ class Table(NamedTuple):
 
 
 class Command(NamedTuple):
-    """What to type next; a page has a form there."""
+    """The command to type next; a page shows a form instead."""
 
     text: str
     note: str = ""
@@ -81,7 +81,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Card:
-    """What is said to a person, and the numbers behind it."""
+    """The words for a person, and the numbers behind them."""
 
     kind: str  # "ask", "tell", "best", ...
     title: str

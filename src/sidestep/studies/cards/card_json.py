@@ -1,4 +1,4 @@
-"""A card as JSON and back, so that whoever gets it over a wire prints the same words."""
+"""A card as JSON and back, so that a client prints the same words."""
 
 from collections.abc import Mapping
 from typing import Any

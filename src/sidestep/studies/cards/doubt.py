@@ -1,4 +1,4 @@
-"""Whether a result is plausible: far from what was expected, or outside what the outcome's range says."""
+"""Whether a result is surprising: far from the expected value, or outside the range of its outcome."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from sidestep.studies.cards.words import digits_of, number, plain, with_unit
 from sidestep.studies.outcomes import Outcome
 
-FAR = 2.0  # times the half-width of the interval that was expected
+FAR = 2.0  # a result is far if it is this many half-widths of its interval from the expected value
 
 
 def asked_twice(outcome: Outcome, expected: Any) -> tuple[float, float]:
-    """Results outside of this are asked about before they are recorded."""
+    """The interval outside which a result must be confirmed before it is recorded."""
     if expected is None:
         return outcome.low, outcome.high
     estimate, low, high = expected
     reach = FAR * max(high - estimate, estimate - low)
     low, high = estimate - reach, estimate + reach
-    if outcome.low <= estimate <= outcome.high:  # else results have left the range already
+    if outcome.low <= estimate <= outcome.high:  # otherwise results are outside the range already
         low, high = max(low, outcome.low), min(high, outcome.high)
     return low, high
 
@@ -28,7 +28,7 @@ def asked_twice_text(outcome: Outcome, expected: Any) -> str:
 
 
 def doubt_text(outcome: Outcome, value: float, expected: Any) -> str | None:
-    """What is odd about a result, or None where nothing is."""
+    """What is surprising about a result; None if nothing is."""
     low, high = asked_twice(outcome, expected)
     if low <= value <= high:
         return None
@@ -45,7 +45,7 @@ def doubt_text(outcome: Outcome, value: float, expected: Any) -> str | None:
 def doubts_of(
     outcomes: Mapping[str, Outcome], results: Mapping[str, float], expected: Mapping[str, Any]
 ) -> str | None:
-    """The first doubt about results that are about to be told."""
+    """The first surprise among results that are not recorded yet; None if there is none."""
     for name, value in results.items():
         text = doubt_text(outcomes[name], value, expected.get(name))
         if text is not None:

@@ -1,9 +1,9 @@
-"""A card as HTML: a small writer of its own, in which text is escaped because it cannot be otherwise.
+"""A card as HTML, by a small writer that always escapes text.
 
     tag("p", "a < b", class_="note")  ->  <p class="note">a &lt; b</p>
 
-No style and no script, so that a page may forbid both inline; pictures are SVG with attributes only. A
-notebook has no style sheet of ours, so it gets one in front.
+There is no inline style and no script, so that a page may forbid both; pictures are SVG with attributes
+only. A notebook does not have our style sheet, so it is added in front of the card.
 """
 
 from functools import cache
@@ -33,7 +33,7 @@ class Markup(str):
     __slots__ = ()
 
     def __html__(self) -> str:
-        """What a template engine looks for before it escapes."""
+        """The method by which a template engine recognises HTML that it must not escape."""
         return str(self)
 
 
@@ -61,7 +61,7 @@ def card_html(card: Card) -> Markup:
 
 
 def notebook_html(card: Card) -> Markup:
-    """The card with a style sheet in front, for a place that has none of ours."""
+    """The card with our style sheet in front, for a notebook."""
     return joined(Markup(f"<style>{_style()}</style>"), card_html(card))
 
 

@@ -1,4 +1,4 @@
-"""What is said when something is recorded, from the record alone."""
+"""The card of a receipt, from the record alone."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from sidestep.studies.recording import Written
 from sidestep.studies.storage.events import Event, written
 
 CORRECTABLE = ("answered", "corrected", "imported")
-NAMED = 5  # columns that were of no use and are named
+NAMED = 5  # largest number of unused columns that are named
 
 
 def told_card(plan: Plan, name: str, done: Written) -> Card:
-    """What was saved, as which entry; or that it was on record already."""
+    """What was saved and the number of its entry, or that it was on record already."""
     lines = []
     for event in done.events:
         when = f"at {local_time(written(event.at))} by {event.actor}"
@@ -40,7 +40,7 @@ def told_card(plan: Plan, name: str, done: Written) -> Card:
 
 
 def _imported_text(body: Mapping[str, Any]) -> str:
-    """How many results of each outcome came, and which columns were of no use."""
+    """The number of imported results per outcome, and the unused columns."""
     counts = Counter(row["outcome"] for row in body["rows"])
     each = ", ".join(f"{name} {count}" for name, count in counts.items())
     unused = body.get("unused", [])

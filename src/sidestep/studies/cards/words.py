@@ -1,4 +1,4 @@
-"""The words and the figures of a card: a vocabulary per study, and digits that a person can act on."""
+"""The words and numbers of a card: a vocabulary per study, and as many digits as a person needs."""
 
 import math
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ VOCABULARIES = {
 
 
 def digits_of(outcome: Outcome) -> int:
-    """Decimals of a value or a change: told, or from the tolerance, or from the range."""
+    """Decimals of a value or a change: as given, or from the tolerance, or from the range."""
     if outcome.digits is not None:
         return outcome.digits
     limits = [abs(limit) for limit in outcome.limits if limit]
@@ -41,7 +41,7 @@ def digits_of(outcome: Outcome) -> int:
 
 
 def digits_of_loss(outcome: Outcome) -> int:
-    """Decimals of what stopping gives up: from what matters, where that was said."""
+    """Decimals of the loss of stopping: from `matters`, if it is set."""
     return digits_of(outcome) if outcome.matters is None else _digits(outcome.matters / 6)
 
 
@@ -59,7 +59,7 @@ def number(value: float, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """The same with its sign, but for zero."""
+    """A number with its sign, except zero."""
     text = number(value, digits)
     return text if text.startswith(MINUS) or float(text) == 0 else f"+{text}"
 
@@ -95,7 +95,7 @@ def command(verb: str, *arguments: object) -> str:
 
 
 def local_time(at: str) -> str:
-    """A time of the record, which is UTC, as the clock on the wall has it."""
+    """A time of the record, which is UTC, in local time."""
     return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
 
 
@@ -112,12 +112,12 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent; what is smaller than one is said to be."""
+    """A share in percent; below one percent it says so."""
     return "<1%" if share < 0.01 else f"{100 * share:.0f}%"
 
 
 def short(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:
-    """A candidate in one breath: 40 · 7.5 · 25."""
+    """A candidate in short form: 40 · 7.5 · 25."""
     return " · ".join(plain(setting[factor.name]) for factor in factors)
 
 

@@ -1,7 +1,7 @@
-"""People, tokens, and links to one question: who may come in. What they may do is in grants.py.
+"""People and tokens: who may log in. grants.py has what they may do, and links to one question.
 
-Secrets are 32 random bytes. The storage keeps their SHA-256, so that whoever reads it cannot use them;
-passwords, which people choose, come here hashed by something slower.
+Secrets are 32 random bytes. The storage has only their SHA-256, so they cannot be read from it. Passwords
+are hashed by a slower function before they come here.
 """
 
 import hmac
@@ -51,7 +51,7 @@ class Token(NamedTuple):
     key: str | None
 
     def is_good(self, now: datetime) -> bool:
-        """Whether it was not revoked and has not run out."""
+        """Whether it is valid: neither revoked nor expired."""
         return self.revoked is None and (self.expires is None or written(now) < self.expires)
 
 
@@ -69,7 +69,7 @@ _SECRET = Ready(sa.select(SECRETS.c.value).where(SECRETS.c.name == _sought))
 
 
 class Accounts:
-    """Who may come in, kept beside the studies; every change leaves a line in `changes`."""
+    """The accounts, stored beside the studies; every change adds a line to `changes`."""
 
     def __init__(self, store: SqlStore) -> None:
         self.database = store.database
@@ -87,7 +87,7 @@ class Accounts:
         return next((Person(*row) for row in self._read(_PERSON_BY_NAME, sought=name)), None)
 
     def add_person(self, name: str, password: str, *, actor: str) -> Person:
-        """Let somebody in."""
+        """Add a person."""
         checked_name("the name of a person", name)
         person = Person(_new_id("p"), name, password, secrets.token_hex(16), _now())
         try:
@@ -98,21 +98,21 @@ class Accounts:
         return person
 
     def set_password(self, name: str, password: str, *, actor: str) -> None:
-        """Another password; whoever is logged in with the old one no longer is."""
+        """Set a new password; sessions with the old one end."""
         person = self.known(name)
         new = {"password": password, "stamp": secrets.token_hex(16)}
         with self.changing(actor, {"password of": person.id}) as connection:
             connection.execute(sa.update(PEOPLE).where(PEOPLE.c.id == person.id).values(new))
 
     def remove_person(self, name: str, *, actor: str) -> None:
-        """Let somebody in no more; what they wrote stays on record until it is erased there."""
+        """Remove a person; what they wrote stays on record until it is erased there."""
         person = self.known(name)
         with self.changing(actor, {"removed": person.id}) as connection:
             connection.execute(sa.delete(GRANTS).where(GRANTS.c.holder == person.id))
             connection.execute(sa.delete(PEOPLE).where(PEOPLE.c.id == person.id))
 
     def known(self, name: str) -> Person:
-        """The person of this name, or a sentence."""
+        """The person of this name; raises one sentence if there is none."""
         person = self.person_named(name)
         if person is None:
             raise AccountNotFound(f"there is no person {shown(name)}")
@@ -127,7 +127,7 @@ class Accounts:
         return next((Token(*row) for row in self._read(_TOKEN_BY_ID, sought=sought)), None)
 
     def token_shown(self, text: str, now: datetime | None = None) -> Token | None:
-        """The token that was shown, where it is good."""
+        """The token with this secret, if it is valid."""
         prefix, _, rest = text.partition("_")
         sought, _, secret = rest.partition("_")
         token = self.token(sought) if prefix == PREFIX and secret else None
@@ -138,7 +138,7 @@ class Accounts:
     def add_token(
         self, name: str, *, actor: str, expires: datetime | None = None, key: str | None = None
     ) -> tuple[Token, str | None]:
-        """A token and what to show; the latter is known once and never again."""
+        """A new token and its secret, which is not stored and cannot be shown again."""
         checked_name("the name of a token", name)
         found = [Token(*row) for row in self._read(_TOKEN_BY_KEY, sought=key)] if key else []
         if found and found[0].name != name:
@@ -152,7 +152,7 @@ class Accounts:
         return token, f"{PREFIX}_{token.id}_{secret}"
 
     def revoke_token(self, sought: str, *, actor: str) -> Token:
-        """No more use of a token."""
+        """Revoke a token."""
         token = self.token(sought)
         if token is None:
             raise AccountNotFound(f"there is no token {shown(sought)}")
@@ -164,28 +164,28 @@ class Accounts:
         return token
 
     def anybody(self) -> bool:
-        """Whether there is a person or a token at all."""
+        """Whether there is any person or token."""
         return any(self._read(statement) for statement in _ANY)
 
     def has_admin(self) -> bool:
-        """Whether there is somebody, or a good token, that may do everything."""
+        """Whether there is a person or a valid token with the role of an admin."""
         holders = {row[0] for row in self._read(_ADMINS)}
         tokens = {token.id for token in self.tokens() if token.is_good(utc_now())}
         return bool(holders & (tokens | {person.id for person in self.people()}))
 
     def secret(self, name: str) -> str:
-        """A secret that all replicas share, made when it is first asked for."""
+        """A secret that all replicas share; created on first use."""
         known = self._read(_SECRET, sought=name)
         if not known:
             fresh = {"name": name, "value": secrets.token_hex(32)}
             with self.database.transaction(lambda _: None) as (connection, _):
                 connection.execute(NEW_SECRET[connection.dialect.name], fresh)
-            known = self._read(_SECRET, sought=name)  # perhaps another replica's, which was faster
+            known = self._read(_SECRET, sought=name)  # perhaps another replica has just created it
         return str(known[0][0])
 
     @contextmanager
     def changing(self, actor: str, body: dict[str, Any]) -> Iterator[Connection]:
-        """A transaction that also says who changed what."""
+        """A transaction that also records who changed what."""
         with self.database.transaction(lambda _: None) as (connection, _):
             yield connection
             with sentences(self.database.where):
@@ -206,7 +206,7 @@ def change_values(actor: str, body: dict[str, Any]) -> dict[str, str]:
 
 
 def check_future(what: str, time: datetime) -> datetime:
-    """Refuse an end that has passed."""
+    """Raise if the time is in the past."""
     if time <= utc_now():
         raise InputError(f"{what} must be a time to come, got {written(time)}")
     return time

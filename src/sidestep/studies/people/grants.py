@@ -1,6 +1,6 @@
-"""Roles and links to one question: given and taken back with an entry in the study's own record.
+"""Roles and links to one question; every change is an entry in the study's record.
 
-An entry names people by their id, as it can never be edited; their names can be erased.
+Entries can never be edited, so they name people by their id; the names themselves can be erased.
 """
 
 import hmac
@@ -35,7 +35,7 @@ class Link(NamedTuple):
     revoked: str | None
 
     def is_good(self, now: datetime) -> bool:
-        """Whether it was not revoked and has not run out."""
+        """Whether it is valid: neither revoked nor expired."""
         return self.revoked is None and written(now) < self.expires
 
 
@@ -60,12 +60,12 @@ class Grants:
         return Rights((study, role) for study, role in rows)
 
     def here(self, study: str) -> list[Grant]:
-        """Who may do something in a study, those with a role in all studies included."""
+        """The roles in a study, including roles for all studies."""
         rows = self._store.database.read(_HERE, {"sought": study})
         return sorted(Grant(*row) for row in rows)
 
     def check_study(self, study: str) -> None:
-        """Refuse a study that does not exist."""
+        """Raise if the study does not exist."""
         self._store.head(study)
 
     def give(self, grant: Grant, *, actor: str, by: str) -> None:
@@ -84,7 +84,7 @@ class Grants:
     def add_link(
         self, study: str, ticket: int, label: str, *, expires: datetime, actor: str
     ) -> tuple[Link, str]:
-        """A link and its secret, which is known once and never again."""
+        """A new link and its secret, which is not stored and cannot be shown again."""
         checked_name("who a link is for", label)
         until = written(check_future("the end of a link", expires))
         identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
@@ -98,7 +98,7 @@ class Grants:
         return link, f"{identity}-{secret}"
 
     def link_shown(self, text: str) -> Link | None:
-        """The link that was shown, be it good or run out."""
+        """The link with this secret, valid or expired."""
         identity, _, secret = text.partition("-")
         link = self.link(identity)
         known = link is not None and hmac.compare_digest(link.digest, digest(secret))
@@ -114,7 +114,7 @@ class Grants:
         return [Link(*row) for row in self._store.database.read(_LINKS, {"sought": study})]
 
     def revoke_link(self, study: str, identity: str, *, actor: str) -> None:
-        """No more use of a link."""
+        """Revoke a link."""
         link = self.link(identity)
         if link is None or link.study != study:
             raise AccountNotFound(f"there is no link {shown(identity)} in study {study!r}")
@@ -125,7 +125,7 @@ class Grants:
                 log.append("revoked", body={"link": identity, "ticket": link.ticket}, actor=actor)
 
     def _change(self, kind: str, grant: Grant, actor: str, by: str) -> None:
-        """The row and the entry that says so, together."""
+        """Change the row and write the entry about it, in one transaction."""
         if grant.study != EVERYWHERE:
             with self._store.writing(grant.study) as log:
                 log.also(*self._statement(kind, grant))

@@ -23,12 +23,12 @@ class Rights(frozenset[tuple[str, str]]):
     """The roles of one holder, as (study, role)."""
 
     def allow(self, role: str, study: str) -> bool:
-        """Whether this role is held; whoever may do anything may read, and an admin may do all."""
+        """Whether the holder has this role; every role includes reading, and an admin has all roles."""
         here = self.roles(study)
         return bool(here) if role == READ else bool(here & {role, ADMIN})
 
     def roles(self, study: str) -> frozenset[str]:
-        """The roles that are held in a study, those for all studies included."""
+        """The roles in a study, including roles for all studies."""
         return frozenset(role for where, role in self if where in (study, EVERYWHERE))
 
     @property

@@ -1,4 +1,4 @@
-"""Tokens with their roles: made and listed alike on the terminal, on a page and over HTTP."""
+"""Tokens with their roles: created and listed in the same way on the terminal, a page and over HTTP."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -10,7 +10,7 @@ from sidestep.studies.people.grants import Grants
 from sidestep.studies.people.roles import EVERYWHERE, Grant, checked_roles
 from sidestep.studies.storage.events import utc_now
 
-MOST_DAYS = 3650  # of a token that ends
+MOST_DAYS = 3650  # longest validity of a token that expires
 
 
 def make_token(
@@ -25,7 +25,7 @@ def make_token(
     by: str,
     key: str | None = None,
 ) -> tuple[Token, str | None]:
-    """A token and what to show, which is None where this key made it before; no studies: all."""
+    """A new token and its secret; None if this key created the token before. No studies: all."""
     held, places = checked_roles(roles), list(studies)
     if days is not None and not 0 < days <= MOST_DAYS:
         raise InputError(f"days must be more than 0 and at most {MOST_DAYS}, got {days:g}")
@@ -41,7 +41,7 @@ def make_token(
 
 
 def token_to_json(grants: Grants, token: Token) -> dict[str, Any]:
-    """A token for a program or a person, without what to show."""
+    """A token as JSON, without its secret."""
     rights = grants.of(token.id)
     return {
         "id": token.id,

@@ -1,1 +1,1 @@
-"""The record and where it is kept: events in a chain, in memory, in a file, on a server."""
+"""The record and its storage: a chain of events, in memory, in a file or on a server."""

@@ -1,15 +1,15 @@
-"""What every store does when it appends: check, link to the chain, keep, move the head."""
+"""What every store does to append: check, link to the chain, store, move the head."""
 
 from sidestep.studies.storage.events import Body, Clock, Entry, Event, canonical
 from sidestep.studies.storage.store import Head, key_reused, study_exists
 
 
 class Appending:
-    """A log that only has to say how an event is kept."""
+    """A log without the storing of an event, which a subclass adds."""
 
     def __init__(self, head: Head, clock: Clock) -> None:
         self.head = head
-        self.refusal: Exception | None = None  # raised again at the end: a block may have gone on
+        self.refusal: Exception | None = None  # raised again at the end of the block
         self._clock = clock
 
     def append(
@@ -43,7 +43,7 @@ class Appending:
 
 
 def created_before(first: Event, wanted: Entry) -> Event:
-    """Event 1 of a study that is there, where this very request wrote it; a refusal where not."""
+    """Event 1 of an existing study, if the same request created it; raises otherwise."""
     if wanted.key is None or first.key != wanted.key:
         raise study_exists(wanted.body["name"])
     if canonical(first.body) != canonical(wanted.body):

@@ -1,4 +1,4 @@
-"""Backups: every table of a storage in one SQLite file that was verified, and the way back."""
+"""Backups: every table of a storage in one verified SQLite file; and restoring them."""
 
 import os
 import sqlite3
@@ -22,10 +22,10 @@ CHUNK = 1000
 
 
 def backup(store: SqlStore, path: str | Path) -> list[Verdict]:
-    """Write a backup, from either database, while others go on writing; what `verify` says of it.
+    """Write a backup, from either database, while others continue writing; returns its verification.
 
-    The file appears under its name once it is whole and on the disk. A record with a flaw is backed up
-    as it is: it deserves a backup more than any other.
+    The file gets its name once it is complete and on the disk. A record with a flaw is backed up
+    unchanged.
     """
     target = Path(path).expanduser().absolute()
     if target.exists():
@@ -48,7 +48,7 @@ def backup(store: SqlStore, path: str | Path) -> list[Verdict]:
 
 
 def restore(path: str | Path, store: SqlStore) -> list[Verdict]:
-    """Bring a backup back into an empty storage, all or nothing; what `verify` says of it there."""
+    """Restore a backup into an empty storage, all or nothing; returns its verification."""
     if store.names():
         raise ConflictError(
             f"{store.database.where} is not empty; a backup is restored into an empty storage"
@@ -59,14 +59,14 @@ def restore(path: str | Path, store: SqlStore) -> list[Verdict]:
 
 
 def check_backup(path: str | Path) -> list[Verdict]:
-    """A restore drill: open a copy of the backup, bring it to this version, walk every chain."""
+    """Test a restore: open a copy of the backup, migrate it to this version, verify every chain."""
     with opened_backup(path) as copy:
         return verified(copy)
 
 
 @contextmanager
 def opened_backup(path: str | Path) -> Iterator[SqlStore]:
-    """A copy of the backup, brought to this version; the backup itself is never touched."""
+    """A copy of the backup, migrated to this version; the backup itself is not changed."""
     source = Path(path).expanduser().absolute()
     if not source.is_file():
         raise InputError(f"a backup must be a file that exists, got {source}")
@@ -105,12 +105,12 @@ def _insert(
 
 
 def verified(store: SqlStore) -> list[Verdict]:
-    """What `verify` says of every study."""
+    """The verification of every study."""
     return [verify(store, name) for name in store.names()]
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """Copy a database file with what is still in its log, if it is in use; read-only."""
+    """Copy a database file, including its write-ahead log if it is in use; reads only."""
     try:
         with (
             closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as reading,
@@ -129,7 +129,7 @@ def _give_name(partial: Path, target: Path) -> None:
 
 
 def _into_one_file(database: Database) -> None:
-    """Leave WAL, so that the file stands alone."""
+    """Switch off WAL, so that the database is a single file."""
     with database.engine.connect() as connection, sentences(database.where):
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.exec_driver_sql("PRAGMA journal_mode = DELETE")

@@ -1,4 +1,4 @@
-"""A database that waits its turn, comes back after a restart, and says in a sentence what is wrong."""
+"""A database connection that waits for locks, reconnects after a restart, and raises clear errors."""
 
 import random
 import sqlite3
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Database:
-    """An engine, what people call it, and how long to wait for it."""
+    """An engine, its name for people, and how long to wait for it."""
 
     def __init__(
         self, storage: str | Path, *, create: bool = True, patience: float = PATIENCE
@@ -48,11 +48,11 @@ class Database:
         self.engine = engine_of(url, patience=patience)
         weakref.finalize(
             self, self.engine.dispose
-        )  # nobody has to close what nobody holds any more
+        )  # closes the connections when the object is no longer referenced
         self.on_sqlite = self.engine.dialect.name == "sqlite"
         self._reader = (
             self.engine
-            if self.on_sqlite  # a SELECT outside BEGIN is its own transaction there
+            if self.on_sqlite  # there a SELECT outside BEGIN is a transaction of its own
             else self.engine.execution_options(isolation_level="AUTOCOMMIT")
         )
         self._turn = threading.Lock()  # threads of one process queue here, not at the file
@@ -61,7 +61,7 @@ class Database:
         self._prepare()
 
     def read(self, statement: Ready, values: Values) -> list[Fields]:
-        """Rows of a SELECT, as of now."""
+        """Rows of a SELECT, with the current data."""
 
         def act() -> list[Fields]:
             with self._reader.connect() as connection:
@@ -71,9 +71,9 @@ class Database:
 
     @contextmanager
     def transaction(self, first: Callable[[Connection], T]) -> Iterator[tuple[Connection, T]]:
-        """A connection that holds its locks, and what `first` saw; saved when the block ends.
+        """A connection that holds its locks, and the result of `first`; committed when the block ends.
 
-        Up to the end of `first` nothing was written, so it may be run again on a new connection.
+        `first` must not write, because it may be run again on a new connection.
         """
         with self._my_turn():
             connection, seen = self._patiently(lambda: self._begun(first))
@@ -89,7 +89,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A connection to read from, for which time stands still."""
+        """A connection for reading one consistent snapshot."""
         calm = {} if self.on_sqlite else {"isolation_level": "REPEATABLE READ"}
         with sentences(self.where), self.engine.connect().execution_options(**calm) as connection:
             if self.on_sqlite:
@@ -102,7 +102,7 @@ class Database:
         self.engine.dispose()
 
     def _prepare(self) -> None:
-        """WAL on SQLite, a word where PostgreSQL is forgetful, and the tables of this version."""
+        """Set WAL on SQLite, warn if PostgreSQL is not durable, and migrate the tables."""
         try:
             with sentences(self.where, at_stake=False):
                 ready = self._patiently(self._is_ready)
@@ -146,7 +146,7 @@ class Database:
             raise
 
     def _begin_immediate(self, connection: Connection) -> None:
-        """Wait at the file itself: a try costs a hundredth of one through the pool."""
+        """Wait at the file itself: an attempt costs a hundredth of one through the connection pool."""
         file = connection.connection.driver_connection
         deadline = time.monotonic() + self.patience
         while True:
@@ -163,7 +163,7 @@ class Database:
         try:
             connection.rollback()
         except SQLAlchemyError:
-            connection.invalidate()  # what is to be undone went with the connection
+            connection.invalidate()  # the transaction was lost with the connection
 
     def _patiently(self, act: Callable[[], T]) -> T:
         deadline = time.monotonic() + self.patience
@@ -177,7 +177,7 @@ class Database:
                 time.sleep(nap)
 
     def _nap(self, error: DBAPIError) -> float | None:
-        """How long to sleep before another try; None where trying again is of no use."""
+        """How long to sleep before another attempt, in seconds; None if another attempt is useless."""
         if self.on_sqlite:
             return _short_nap() if is_busy(error) else None
         coming = is_away(error) if self._opened else is_starting(error)  # a wrong address: never
@@ -186,7 +186,7 @@ class Database:
     @contextmanager
     def _my_turn(self) -> Iterator[None]:
         if not self.on_sqlite:
-            yield  # the row's lock is enough, and other studies need not wait
+            yield  # the lock of the row is enough, and other studies need not wait
             return
         if self._has_turn == threading.get_ident():
             raise RuntimeError(
@@ -203,5 +203,5 @@ class Database:
 
 
 def _short_nap() -> float:
-    """A wait for another writer's commit; SQLite's own naps grow to a tenth of a second."""
+    """Seconds to wait for another writer's commit; SQLite's own waits grow to a tenth of a second."""
     return random.uniform(0.0003, 0.003)  # noqa: S311  # so that two do not wake together

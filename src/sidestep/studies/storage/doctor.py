@@ -1,4 +1,4 @@
-"""Is this storage in order? Every question that can be asked of it, and the answer in a sentence."""
+"""Checks of a storage, each with its result in one sentence."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p")
 
 
 class Finding(NamedTuple):
-    """One answer of the doctor."""
+    """The result of one check."""
 
     what: str
     state: State
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 
 def doctor(store: SqlStore, *, clock: Clock = utc_now) -> list[Finding]:
-    """Everything that is known to go wrong with a storage, looked at; changes nothing."""
+    """Check everything that is known to go wrong with a storage; changes nothing."""
     looks: list[Callable[[], Iterator[Finding]]] = [
         lambda: _version(store.database),
         lambda: _durability(store.database),
@@ -155,7 +155,7 @@ def _triggers(connection: Connection) -> set[str]:
 
 
 def _filesystem(path: Path) -> str:
-    """The kind of disk a file lies on, where the system says so."""
+    """The type of the file system of a file, if the operating system tells it."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return ""

@@ -1,4 +1,4 @@
-"""Connections: how a storage is named, and how a database is set up so that saved means saved."""
+"""Connections: the address of a storage, and the settings that make a database durable."""
 
 import os
 import sqlite3
@@ -14,14 +14,14 @@ from sqlalchemy.exc import ArgumentError
 from sidestep.errors import DurabilityWarning, InputError, NotFoundError
 
 PATIENCE = 20.0  # seconds to wait for a lock, or for a server to come back
-STALLED = 60  # seconds until PostgreSQL takes the lock from a client that sleeps on it
+STALLED = 60  # seconds after which PostgreSQL ends an idle transaction that holds a lock
 
 _ABANDONED: list[Any] = []
 _LEFT_ON = ("fsync", "synchronous_commit", "full_page_writes")
 
 
 def url_of(storage: str | Path, *, create: bool) -> URL:
-    """The address behind a path or a URL; refuses what cannot be one, before anything is touched."""
+    """The database URL of a path or a URL; raises if it cannot be one, before anything is opened."""
     if isinstance(storage, Path) or "://" not in storage:
         return _file_url(Path(storage), create=create)
     try:
@@ -36,14 +36,14 @@ def url_of(storage: str | Path, *, create: bool) -> URL:
 
 
 def place_of(url: URL) -> str:
-    """A storage as a person calls it, without its password."""
+    """The name of a storage for people, without its password."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
     return url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
 def engine_of(url: URL, *, patience: float = PATIENCE) -> Engine:
-    """An engine whose connections are durable and whose waits are ours."""
+    """An engine with durable connections and without its own waiting for locks."""
     if url.get_backend_name() == "sqlite":
         engine = sa.create_engine(
             url,
@@ -56,7 +56,7 @@ def engine_of(url: URL, *, patience: float = PATIENCE) -> Engine:
         engine = sa.create_engine(
             url,
             pool_use_lifo=True,
-            isolation_level="READ COMMITTED",  # after a wait for the row it must see the newest
+            isolation_level="READ COMMITTED",  # after waiting for the row it must see the newest data
             connect_args={"application_name": "sidestep", "connect_timeout": 10},
         )
         sa.event.listen(engine, "connect", _prepare_postgresql(patience))
@@ -65,7 +65,7 @@ def engine_of(url: URL, *, patience: float = PATIENCE) -> Engine:
 
 
 def warn_if_forgetful(connection: sa.Connection, where: str) -> None:
-    """Say so where PostgreSQL may lose what it has acknowledged."""
+    """Warn if PostgreSQL may lose acknowledged data."""
     off = settings_off(connection)
     if off:
         warnings.warn(
@@ -77,7 +77,7 @@ def warn_if_forgetful(connection: sa.Connection, where: str) -> None:
 
 
 def settings_off(connection: sa.Connection) -> list[str]:
-    """The settings of PostgreSQL that durability rests on and that are off."""
+    """The settings that PostgreSQL needs for durability and that are off."""
     row = connection.execute(
         sa.text("SELECT " + ", ".join(f"current_setting('{name}')" for name in _LEFT_ON))
     ).one()
@@ -124,9 +124,9 @@ def _check_driver() -> None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
-    connection.isolation_level = None  # BEGIN is ours: with Python's a check and a write can race
+    connection.isolation_level = None  # we issue BEGIN: with Python's, a check and a write can race
     for pragma in (
-        "busy_timeout = 0",  # its naps of up to 100 ms starve a waiter; ours are short
+        "busy_timeout = 0",  # its waits of up to 100 ms starve a waiter; ours are short
         "synchronous = FULL",  # a commit that returned is on the disk
         "fullfsync = ON",  # ... on a Mac too
         "foreign_keys = ON",
@@ -146,7 +146,7 @@ def _prepare_postgresql(patience: float) -> Any:
 
 
 def _drop_in_children(engine: Engine) -> None:
-    """A forked child must not speak through its parent's connections."""
+    """A forked child must not use its parent's connections."""
     kept = weakref.ref(engine)
 
     def forget() -> None:

@@ -1,9 +1,9 @@
 """The record of a study: events that are appended, chained by hashes and never edited.
 
 digest(text)  SHA-256 in hexadecimal
-hash          digest(prev_hash, the plain columns, the body): an edited, missing or swapped event shows
-seal          what people wrote (actor, reason) enters the hash only as a salted digest, so that the
-              words can be blanked on request and the chain still holds
+hash          digest(prev_hash, the plain columns, the body): reveals an edited, missing or swapped event
+seal          text by people (actor, reason) enters the hash only as a salted digest, so that the
+              text can be blanked on request and the chain stays valid
 """
 
 import json
@@ -35,10 +35,12 @@ KINDS = (
     "erased",
 )
 SETTLING = ("answered", "withdrawn")  # one of these per ticket and outcome
-REVISING = ("corrected", "withdrawn", "erased")  # these change what an earlier fold rested on
-CODE: str = import_module("sidestep").__version__  # the front door, which nobody inside imports
+REVISING = ("corrected", "withdrawn", "erased")  # these change the result of an earlier fold
+CODE: str = import_module(
+    "sidestep"
+).__version__  # this way, since no module imports the package root
 GENESIS = "0" * 64  # what the first event links to
-ERASED = "(erased)"  # what stands where a person's words were blanked
+ERASED = "(erased)"  # replaces the text of a person that was blanked
 
 LONGEST_KEY = 200
 LONGEST_ACTOR = 200
@@ -46,7 +48,7 @@ LONGEST_REASON = 10_000
 
 
 class Seal(NamedTuple):
-    """What the hash covers beside the plain columns, and the salts that show the words are as written."""
+    """What the hash covers beside the plain columns, and the salts that prove the text is unchanged."""
 
     text: str  # the body, canonical, as stored
     actor: str  # digest of salt and actor
@@ -57,7 +59,7 @@ class Seal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One entry of the record. Order is `seq`; the time is informative and decides nothing."""
+    """One entry of the record. `seq` is the order; the time is only informative."""
 
     seq: int
     kind: str
@@ -74,7 +76,7 @@ class Event:
     seal: Seal = field(repr=False)
 
     def blanked(self) -> "Event":
-        """The same event without what people wrote; its hash still holds."""
+        """The event without the text of people; its hash stays valid."""
         seal = self.seal._replace(actor_salt=None, reason_salt=None)
         reason = None if self.reason is None else ERASED
         return replace(self, actor=ERASED, reason=reason, seal=seal)
@@ -123,7 +125,7 @@ class Entry:
 
 
 def hash_of(event: Event) -> str:
-    """What the hash of an event must be: over the previous hash, its columns and its body."""
+    """The right hash of an event: over the previous hash, its columns and its body."""
     columns = (
         event.seq,
         event.kind,
@@ -143,7 +145,7 @@ def _hash(prev_hash: str, columns: tuple[object, ...], text: str) -> str:
 
 
 def words_hold(event: Event) -> bool:
-    """Whether actor and reason are what was written, or were erased."""
+    """Whether actor and reason are unchanged, or were erased."""
     seal = event.seal
     pairs = (
         (event.actor, seal.actor, seal.actor_salt),
@@ -153,7 +155,7 @@ def words_hold(event: Event) -> bool:
 
 
 def canonical(value: object) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, no NaN; refuses what JSON cannot say."""
+    """The canonical JSON of a value: sorted keys, no spaces, no NaN; raises if JSON cannot express it."""
     try:
         text = _compact(value)
         text.encode()
@@ -180,7 +182,7 @@ def utc_now() -> datetime:
 
 
 def check_words(what: str, words: str, longest: int) -> None:
-    """Refuse what no database can keep as one line of text, or nobody could read."""
+    """Raise if the text is too long, unreadable, or cannot be stored as one line."""
     if not isinstance(words, str) or not words.strip():
         raise InputError(f"{what} must be a text that is not empty, got {words!r}")
     if len(words) > longest:

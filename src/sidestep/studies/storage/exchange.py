@@ -1,7 +1,7 @@
 """A study as a text file: a JSON line for its head, one for every blob, one for every event.
 
-An import is the export, bit for bit: the chain comes along and is checked on the way in, and nothing is
-kept where a line is missing or was changed.
+An import restores the export bit for bit: it includes the chain, which is checked during the import.
+Nothing is stored if a line is missing or was changed.
 """
 
 import json
@@ -46,7 +46,7 @@ Numbered = Iterator[tuple[int, Body]]
 
 
 def export_study(store: Store, name: str) -> Iterator[str]:
-    """The lines of a study as of now, without line breaks; RecordError where a row cannot be read."""
+    """The lines of a study, without line breaks; RecordError if a row cannot be read."""
     head = store.head(name)
     yield canonical(_head_line(head))
     known = set(store.blobs())
@@ -75,9 +75,9 @@ def write_lines(path: Any, lines: Iterable[str]) -> None:
 
 
 def import_study(store: Store, lines: Iterable[str]) -> Head:
-    """The study that the lines hold, kept as it was written, all or nothing.
+    """Store the study that the lines contain, unchanged, all or nothing.
 
-    A study that is there with the same head is left alone; another one of that name is StudyExists.
+    If a study with the same head exists, nothing is done; another one of that name is StudyExists.
     """
     numbered = _parsed(lines)
     header = _header(numbered)
@@ -116,7 +116,7 @@ def _head_line(head: Head) -> Body:
 
 
 def event_to_json(event: Event) -> Body:
-    """An event, whole: what was written, and what shows that it was."""
+    """A complete event with its hashes and salts, as JSON."""
     seal = event.seal
     return {
         "seq": event.seq,
@@ -184,7 +184,7 @@ def _is_there(store: Store, header: Body) -> bool:
 
 
 def _put_blobs(store: Store, lines: Numbered) -> tuple[int, Body]:
-    """Keep the blobs; the first line that is none."""
+    """Store the blobs; returns the first line that is not a blob."""
     for number, line in lines:
         if set(line) != {"blob", "body"}:
             return number, line
@@ -195,7 +195,7 @@ def _put_blobs(store: Store, lines: Numbered) -> tuple[int, Body]:
 
 
 def _config(number: int, line: Body, name: str) -> Body:
-    """What event 1 says that the study rests on; it names the study too."""
+    """The configuration of the study in event 1, which must name the study too."""
     body = line.get("body")
     config = body.get("config") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(config, dict) or body.get("name") != name:

@@ -1,4 +1,4 @@
-"""What a database complains about, in a sentence that says what to do: translated in this one place."""
+"""Translates all database errors into our exceptions, with a sentence that says what to do."""
 
 import shutil
 from collections.abc import Iterator
@@ -32,18 +32,18 @@ COMING_BACK = (
     "25P04",
 )  # going, starting, crowded
 INPUT_OUTPUT = ("SQLITE_IOERR",)
-SHARED_MEMORY = ("SQLITE_IOERR_SHM",)  # of the processes that have a file open
-ROOM = 2**16  # bytes that it takes
+SHARED_MEMORY = ("SQLITE_IOERR_SHM",)  # shared memory of the processes that have a file open
+ROOM = 2**16  # bytes of that shared memory
 
 
 def code_of(error: BaseException) -> str:
-    """SQLite's name of the error or PostgreSQL's SQLSTATE; empty where neither spoke."""
+    """SQLite's name of the error or PostgreSQL's SQLSTATE; empty for other errors."""
     cause = getattr(error, "orig", None) or error
     return getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether somebody else holds what was wanted."""
+    """Whether another writer holds the lock."""
     return code_of(error).startswith(BUSY)
 
 
@@ -63,12 +63,12 @@ def is_away(error: BaseException) -> bool:
 
 
 def is_starting(error: BaseException) -> bool:
-    """Whether the server is on its way up or down: it says so instead of giving a connection."""
+    """Whether the server refuses connections because it is starting or stopping."""
     return "the database system is" in str(error)
 
 
 def translated(error: Exception, where: str, *, at_stake: bool = True) -> StorageError:
-    """The exception of ours that says what happened; `at_stake`: an entry was on its way."""
+    """Our exception for a database error; `at_stake`: an entry was being written."""
     code, said = code_of(error), _said(error)
     if is_busy(error):
         return StorageBusy(
@@ -93,7 +93,7 @@ def translated(error: Exception, where: str, *, at_stake: bool = True) -> Storag
 
 @contextmanager
 def sentences(where: str, *, at_stake: bool = True) -> Iterator[None]:
-    """Raise what the database says as one of ours."""
+    """Raise database errors as our exceptions."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -123,7 +123,7 @@ def _plainly(code: str, where: str, said: str) -> str:
 
 
 def _is_full(where: str) -> bool:
-    """Whether the disk of a file has no room left."""
+    """Whether the disk of a file is full."""
     try:
         return shutil.disk_usage(Path(where).parent).free < ROOM
     except OSError:  # it is not a file, or it went away
@@ -135,7 +135,7 @@ def _of_psycopg(error: DBAPIError) -> bool:
 
 
 def _hopeless(error: DBAPIError) -> bool:
-    """A connection that was refused for a reason that waiting does not change (it has no SQLSTATE)."""
+    """Whether a connection was refused for a reason that waiting does not change (no SQLSTATE)."""
     said = str(error.orig)
     return any(
         sign in said
@@ -150,6 +150,6 @@ def _hopeless(error: DBAPIError) -> bool:
 
 
 def _said(error: Exception) -> str:
-    """The first line of what the driver said."""
+    """The first line of the driver's message."""
     cause = getattr(error, "orig", None) or error
     return str(cause).strip().partition("\n")[0]

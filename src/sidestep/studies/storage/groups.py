@@ -1,9 +1,9 @@
-"""Group commit: whoever comes first saves everything that waits, in one transaction a study.
+"""Group commit: the first caller saves all waiting entries of a study in one transaction.
 
-Waiting for the disk is most of what an entry costs, and it costs the same for one entry as for sixteen.
-A caller is told that its entry is saved after the commit that holds it; where that commit fails, all of
-its callers are told so. The callers take turns: one saves for all, then the next of those who came in
-the meantime does.
+Most of the time of an entry is spent waiting for the disk, which takes as long for one entry as for
+sixteen. A caller gets its result after the commit that contains its entry; if that commit fails, all of
+its callers get the error. The callers take turns: one saves for all, then the next of those that arrived
+in the meantime.
 """
 
 import threading
@@ -16,12 +16,12 @@ from sidestep.errors import StorageError
 from sidestep.studies.storage.store import Log, Store, write
 
 T = TypeVar("T")
-MOST = 64  # entries in one transaction, so that nobody waits for a crowd
-YOUR_TURN = object()  # what the next caller is told when it is to save
+MOST = 64  # most entries in one transaction, so that nobody waits too long
+YOUR_TURN = object()  # message to the next caller that saves
 
 
 class _Waiting(NamedTuple):
-    """A caller that waits: for its turn to save, and for what came of its own entry."""
+    """A waiting caller: it gets either its turn to save, or the result of its own entry."""
 
     act: Callable[[Log], Any]
     after: Callable[[Any], None] | None
@@ -29,13 +29,13 @@ class _Waiting(NamedTuple):
 
 
 class _Refused(NamedTuple):
-    """Why nothing of a caller was saved."""
+    """Why the entry of a caller was not saved."""
 
     why: BaseException
 
 
 class _SpoiltError(Exception):
-    """An act was refused in the middle: nothing of this transaction can be saved."""
+    """An act failed after an append: nothing of this transaction can be saved."""
 
 
 class Groups:
@@ -71,12 +71,12 @@ class Groups:
         return result
 
     def close(self, patience: float = 10.0) -> None:
-        """Wait until every entry that was handed in is saved or refused."""
+        """Wait until every submitted entry is saved or refused."""
         with self._turn:
             self._turn.wait_for(lambda: not self._lines, patience)
 
     def _save_all(self, store: Store, name: str) -> None:
-        """Save what waits, the caller's own entry first of all; then it is the next one's turn."""
+        """Save the waiting entries, the caller's own first; then it is the next caller's turn."""
         with self._turn:
             line = self._lines[id(store), name]
             group = [line.popleft() for _ in range(min(len(line), self._most))]
@@ -97,17 +97,17 @@ def _save(store: Store, name: str, group: list[_Waiting]) -> None:
         done = write(store, name, lambda log: [_tried(waiting, log) for waiting in group])
     except _SpoiltError:
         done = [_saved_alone(store, name, waiting) for waiting in group]
-    except BaseException as error:  # whatever it was: nothing was saved, and everybody is told so
+    except BaseException as error:  # nothing was saved, and every caller gets the error
         done = [_Refused(error)] * len(group)
     for waiting, result in zip(group, done, strict=True):
-        waiting.told.put(result)  # first of all: it is saved
+        waiting.told.put(result)  # before anything else, since the entry is saved
     for waiting, result in zip(group, done, strict=True):
         if waiting.after is not None and not isinstance(result, _Refused):
             waiting.after(result)
 
 
 def _tried(waiting: _Waiting, log: Log) -> Any:
-    """What an act returned; or its refusal, where it left no trace."""
+    """The result of an act; or its refusal, if it had not appended anything."""
     before = log.head.seq
     try:
         return waiting.act(log)

@@ -1,4 +1,4 @@
-"""The store in memory: for trying things out and for tests; gone with the process."""
+"""The store in memory, for trials and tests; it ends with the process."""
 
 import math
 import threading
@@ -28,7 +28,7 @@ from sidestep.studies.storage.store import (
 
 @dataclass(slots=True)
 class _Kept:
-    """One study as it is saved."""
+    """One stored study."""
 
     head: Head
     events: Events
@@ -36,7 +36,7 @@ class _Kept:
 
 
 class MemoryLog(Appending):
-    """A study's record while its lock is held; what is appended waits here for the end of the block."""
+    """A study's record while its lock is held; appended events are stored at the end of the block."""
 
     def __init__(self, kept: _Kept, clock: Clock) -> None:
         super().__init__(kept.head, clock)
@@ -58,15 +58,15 @@ class MemoryLog(Appending):
         return next((event for event in self.events() if event.key == key), None)
 
     def drop_snapshots(self, since: int) -> None:
-        """Forget what was folded from this seq on."""
+        """Delete the snapshots from this seq on."""
         self._dropped = min(since, self._dropped)
 
     def blank(self, seq: int) -> None:
-        """Erase what people wrote in one event."""
+        """Erase the text of people in one event."""
         self._blanked.add(seq)
 
     def finish(self) -> None:
-        """Save it all; the head last, for those who read without the lock."""
+        """Store everything; the head last, because others read without the lock."""
         if self.refusal is not None:
             raise self.refusal
         kept = self._kept
@@ -191,7 +191,7 @@ class MemoryStore:
         return True
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
     def _kept(self, name: str) -> _Kept:
         if name not in self._studies:

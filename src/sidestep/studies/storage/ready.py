@@ -1,7 +1,7 @@
-"""Statements that are written once for a driver and handed to it as they are.
+"""SQL statements that are compiled once per dialect and passed directly to the driver.
 
-What SQLAlchemy does anew for every statement costs several times the work of the database; here it only
-writes the text and keeps the connections. Errors are raised as SQLAlchemy would.
+SQLAlchemy's work per statement takes several times as long as the database's. Here SQLAlchemy only
+compiles the text and keeps the connections. Errors are raised as SQLAlchemy would.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ Values = dict[str, Any]
 
 
 class _Written(NamedTuple):
-    """A statement as a driver reads it, and the values that it always has."""
+    """A statement as text for the driver, and its constant values."""
 
     text: str
     constants: Values
@@ -27,16 +27,16 @@ class Ready:
         self._written: dict[str, _Written] = {}
 
     def rows(self, connection: Connection, values: Values) -> list[Any]:
-        """Every row that it finds."""
+        """All rows of the result."""
         found: list[Any] = self._run(connection, values, "fetchall")
         return found
 
     def change(self, connection: Connection, values: Values) -> int:
-        """How many rows it changed."""
+        """The number of rows changed."""
         return int(self._run(connection, values, "rowcount"))
 
     def text(self, dialect: Dialect) -> str:
-        """As the driver reads it."""
+        """The SQL text for the driver."""
         return self._for(dialect).text
 
     def _run(self, connection: Connection, values: Values, wanted: str) -> Any:

@@ -1,4 +1,4 @@
-"""Is the record whole? `verify` walks the chain; `erase` blanks what a person wrote and says so."""
+"""`verify` checks the chain of a record; `erase` blanks the text of a person and records that."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ NOTED = re.compile("[0-9a-f]{16,64}")
 
 
 class Flaw(NamedTuple):
-    """Something in a record that is not as it was written."""
+    """Something in a record that was changed."""
 
     seq: int | None  # the event, where it is one
     sentence: str
@@ -25,9 +25,7 @@ class Verdict(NamedTuple):
 
     name: str
     events: int
-    hash: (
-        str  # of the last event: note it elsewhere, and a later `verify(known=...)` will hold to it
-    )
+    hash: str  # of the last event: note it elsewhere, and a later `verify(known=...)` requires it
     flaws: tuple[Flaw, ...]
 
     @property
@@ -37,10 +35,10 @@ class Verdict(NamedTuple):
 
 
 def verify(store: Store, name: str, *, known: str | None = None) -> Verdict:
-    """Walk the chain of a study and say what was edited, removed, swapped or blanked unannounced.
+    """Check the chain of a study, and report what was edited, removed, swapped or blanked without notice.
 
-    `known` is a hash that was noted earlier (on a printout, in an export), or how it begins: it must be
-    in the chain, which shows a record that was written anew from the beginning.
+    `known` is a hash that was noted earlier (on a printout, in an export), or its beginning: it must be
+    in the chain, which reveals a record that was rewritten from the beginning.
     """
     if known is not None and not NOTED.fullmatch(known):
         raise InputError(f"known must be 16 to 64 characters of a hash, got {shown(known)}")
@@ -72,7 +70,7 @@ def erase(
 ) -> Event:
     """Blank actor and reason of these events, for good; the `erased` event names them.
 
-    The chain still holds, as it covers salted digests of the words and the salts go with them.
+    The chain stays valid, because it covers salted digests of the text, and the salts are blanked too.
     """
     chosen = sorted(set(seqs))
     with store.writing(name) as log:
@@ -83,12 +81,12 @@ def erase(
             raise InputError(f"seqs must name events in 1..{log.head.seq}, got {chosen}")
         for seq in chosen:
             log.blank(seq)
-        log.drop_snapshots(1)  # they may hold names
+        log.drop_snapshots(1)  # they may contain names
         return log.append("erased", body={"events": chosen}, actor=actor, reason=reason, key=key)
 
 
 class _Walk:
-    """What has been seen of a chain, step by step."""
+    """The state of a check along the chain."""
 
     def __init__(self, head: Head) -> None:
         self.head = head
@@ -107,7 +105,7 @@ class _Walk:
         self.seq = event.seq or self.seq
         if isinstance(event, Flaw):
             self.flaws.append(event)
-            self.hash = ""  # the next link cannot be judged
+            self.hash = ""  # the next link cannot be checked
             return
         self.count += 1
         self._contents(event)
@@ -117,7 +115,7 @@ class _Walk:
         self.seen.add(event.hash)
 
     def verdict(self, known: str | None) -> Verdict:
-        """What is to be said at the end."""
+        """The result of the check."""
         head = self.head
         for missing in range(self.seq + 1, head.seq + 1):
             self._flaw(missing, f"event {missing} is missing")

@@ -1,4 +1,4 @@
-"""Bring a database to the schema of this version, or say why not."""
+"""Migrates a database to the schema of this version, or raises the reason why not."""
 
 from importlib import resources
 
@@ -13,7 +13,7 @@ _UPGRADE_LOCK = sa.text("SELECT pg_advisory_xact_lock(5150119)")  # one upgrade 
 
 
 def is_current(connection: Connection, where: str) -> bool:
-    """Whether the tables are of this version; SchemaError where they are newer, or not ours."""
+    """Whether the tables are of this version; SchemaError if they are newer or not ours."""
     found = _found(connection)
     if found is not None and found > SCHEMA:
         raise SchemaError(
@@ -26,15 +26,15 @@ def is_current(connection: Connection, where: str) -> bool:
 
 
 def upgrade(connection: Connection, where: str) -> None:
-    """Run the migrations that are missing, inside the transaction of this connection.
+    """Run the missing migrations, inside the transaction of this connection.
 
-    A new SQLite file is made as they would leave it, without loading them: that is most of the time that
-    a study takes to be created.
+    A new SQLite file is created directly in its final form, without loading the migrations: loading them
+    would take most of the time of creating a study.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(_UPGRADE_LOCK)
     if is_current(connection, where):
-        return  # somebody else was faster
+        return  # another process has done it
     if connection.dialect.name == "sqlite" and _found(connection) is None:
         _make_newest(connection)
         return
@@ -48,7 +48,7 @@ def upgrade(connection: Connection, where: str) -> None:
 
 
 def newest_statements() -> list[str]:
-    """What makes a new SQLite file; a test holds it to what the migrations make."""
+    """The statements that create a new SQLite file; a test compares them with the migrations."""
     folder = resources.files("sidestep.studies.storage.migrations")
     return folder.joinpath("newest.sql").read_text(encoding="utf-8").strip().split(";\n\n")
 

@@ -1,4 +1,4 @@
-"""The store on SQLite and PostgreSQL: one transaction an entry, under the lock of the study's row."""
+"""The store on SQLite and PostgreSQL: one transaction per entry, under the lock of the study's row."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ from sidestep.studies.storage.store import (
 )
 from sidestep.studies.storage.tables import KEY_INDEX, SETTLED_INDEX
 
-CHUNK = 1000  # rows a statement, when a whole study comes in
+CHUNK = 1000  # rows per statement, when a whole study is imported
 
 
 class SqlLog(Appending):
@@ -58,25 +58,25 @@ class SqlLog(Appending):
         return next(iter(self._select(st.FIND, sought=key)), None)
 
     def drop_snapshots(self, since: int) -> None:
-        """Forget what was folded from this seq on."""
+        """Delete the snapshots from this seq on."""
         self._change(st.DROP_FROM, number=since)
 
     def blank(self, seq: int) -> None:
-        """Erase what people wrote in one event."""
+        """Erase the text of people in one event."""
         self._change(st.BLANK, number=seq)
 
     def also(self, statement: Executable, values: Mapping[str, Any]) -> Any:
-        """Run a statement in the same transaction: what it changes and the entry are saved together."""
+        """Run a statement in the same transaction: its changes and the entry are saved together."""
         with sentences(self._where):
             return self._connection.execute(statement, values)
 
     def finish(self) -> None:
-        """Raise what an append was refused for, even where the block went on."""
+        """Raise the reason why an append was refused, even if the block continued."""
         if self.refusal is not None:
             raise self.refusal
 
     def _keep(self, event: Event, head: Head) -> None:
-        """Insert the event and its words, and move the head, which nobody else may have moved."""
+        """Insert the event and its text, and move the head; fails if another writer has moved it."""
         values = st.append_values(self._study, event, head)
         with conflicts(event, self._where):
             for statement in st.APPEND[self._connection.dialect.name]:
@@ -110,7 +110,7 @@ class SqlStore:
         clock: Clock = utc_now,
         patience: float = PATIENCE,
     ) -> "SqlStore":
-        """The store at a path or a URL, its tables brought to this version."""
+        """The store at a path or a URL, with its tables migrated to this version."""
         return cls(Database(storage, create=create, patience=patience), clock)
 
     def create(
@@ -204,7 +204,7 @@ class SqlStore:
             return True
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self.database.close()
 
     @contextmanager
@@ -218,7 +218,7 @@ class SqlStore:
             yield connection, row
 
     def _adopted(self, head: Head, events: Iterable[Event]) -> bool:
-        """Whether it was new; an existing study is left as it is."""
+        """Store a study if it is new; returns whether it was."""
         where, row = self.database.where, st.study_values(head)
         with self.database.transaction(lambda _: None) as (connection, _):
             db = connection.dialect.name
@@ -243,7 +243,7 @@ class SqlStore:
 
 
 def insert_events(connection: Connection, where: str, study: int, events: Events) -> None:
-    """Many events and their words; a conflict is one of ours."""
+    """Insert many events and their text; a conflict is raised as our exception."""
     with conflicts(events[0], where):
         connection.execute(st.NEW_EVENT, [st.event_values(study, event) for event in events])
         connection.execute(st.NEW_TEXT, [st.text_values(study, event) for event in events])
@@ -251,7 +251,7 @@ def insert_events(connection: Connection, where: str, study: int, events: Events
 
 @contextmanager
 def conflicts(event: Event, where: str) -> Iterator[None]:
-    """Raise what an insert was refused for as one of ours."""
+    """Raise a refused insert as our exception."""
     try:
         yield
     except IntegrityError as error:
@@ -261,7 +261,7 @@ def conflicts(event: Event, where: str) -> Iterator[None]:
 
 
 def _refused(error: IntegrityError, event: Event, where: str) -> SidestepError:
-    """Which promise an insert would have broken; SQLite names the columns, PostgreSQL the index."""
+    """The exception for a violated constraint; SQLite names the columns, PostgreSQL the index."""
     diagnosis = getattr(error.orig, "diag", None)
     broken = str(diagnosis.constraint_name if diagnosis else error.orig)
     if KEY_INDEX in broken or "events.key" in broken:

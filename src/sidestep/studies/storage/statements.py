@@ -69,7 +69,7 @@ PAGE = Ready(
 
 
 class NewRow(dict[str, Any]):
-    """By dialect, an INSERT that leaves a row alone that is there already; built on first use.
+    """By dialect, an INSERT that does nothing if the row exists; built on first use.
 
     The dialect of PostgreSQL takes a tenth of a second to load.
     """
@@ -111,7 +111,7 @@ FIND = Ready(_in_study.where(_e.key == bindparam("sought")))
 NEW_EVENT = insert(EVENTS)
 NEW_TEXT = insert(TEXTS)
 
-# One append. PostgreSQL takes it in one statement and one round trip; to SQLite trips cost nothing.
+# One append. On PostgreSQL it is one statement and one round trip; on SQLite round trips cost nothing.
 _event = insert(EVENTS).values({it.name: bindparam(f"event_{it.name}") for it in _e})
 _words = insert(TEXTS).values({it.name: bindparam(f"text_{it.name}") for it in _t})
 _move = (
@@ -164,7 +164,7 @@ DROP_AT = Ready(delete(SNAPSHOTS).where(_c.study_id == _study, _c.seq == _seq))
 
 
 def head_of(row: Fields) -> Head:
-    """The head from HEAD_COLUMNS; RecordError where the row was spoilt."""
+    """The head from HEAD_COLUMNS; RecordError if the row is damaged."""
     name, status, config, seq, hash_, updated = row
     try:
         return Head(name, status, loads(config), seq, hash_, datetime.fromisoformat(updated))
@@ -173,7 +173,7 @@ def head_of(row: Fields) -> Head:
 
 
 def event_of(row: Fields) -> Event:
-    """The event from a row of TAIL, ABOUT or FIND; RecordError where the row was spoilt."""
+    """The event from a row of TAIL, ABOUT or FIND; RecordError if the row is damaged."""
     (seq, kind, ticket, key, outcome, body, at, code, actor_digest, reason_digest, *rest) = row
     prev_hash, hash_, actor, actor_salt, reason, reason_salt = rest
     try:
@@ -216,7 +216,7 @@ def event_values(study: int, event: Event) -> Values:
 
 
 def text_values(study: int, event: Event) -> Values:
-    """The columns of NEW_TEXT: nothing of what was erased."""
+    """The columns of NEW_TEXT, without erased text."""
     seal = event.seal
     return {
         "study_id": study,
@@ -229,7 +229,7 @@ def text_values(study: int, event: Event) -> Values:
 
 
 def append_values(study: int, event: Event, head: Head) -> Values:
-    """Everything that APPEND wants to know."""
+    """The parameters of APPEND."""
     values = {f"event_{name}": value for name, value in event_values(study, event).items()}
     values |= {f"text_{name}": value for name, value in text_values(study, event).items()}
     return values | {f"new_{name}": value for name, value in head_values(head).items()}
@@ -251,7 +251,7 @@ def study_values(head: Head) -> Values:
 
 
 def page_values(status: str | None, after: Head | None, limit: int | None) -> Values:
-    """What PAGE wants to know."""
+    """The parameters of PAGE."""
     return {
         "any_status": status is None,
         "only": status or "",

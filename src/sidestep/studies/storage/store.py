@@ -1,8 +1,8 @@
-"""What a store promises: append to a study's record under its lock, and read it. And the store in memory.
+"""The interface of a store: append to a study's record under its lock, and read the record.
 
-A transaction is `with store.writing(name) as log`: it holds the study's lock, so what `log` shows is the
-truth until the end. Everything appended is saved together when the block ends and is durable from then
-on; where the block raises, or an append was refused, nothing of it is saved.
+A transaction is `with store.writing(name) as log`. It holds the study's lock, so what `log` shows is
+current until the end of the block. All appended events are saved together when the block ends, and are
+durable from then on. If the block raises, or an append was refused, nothing is saved.
 """
 
 import os
@@ -29,13 +29,13 @@ from sidestep.studies.storage.events import digest as digest_of
 
 T = TypeVar("T")
 NAME = re.compile(r"[^\s/\\\x00-\x1f\x7f](?:[^/\\\x00-\x1f\x7f]{0,98}[^\s/\\\x00-\x1f\x7f])?")
-RESERVED = (".", "..", "*")  # what addresses resolve, and what grants mean by all studies
+RESERVED = (".", "..", "*")  # path segments of URLs, and the sign for all studies in grants
 OPEN, CLOSED = "open", "closed"
 SNAPSHOTS_KEPT = 4
 
 
 class Head(NamedTuple):
-    """A study as its locked row has it: where the chain ends, and what was set up in the beginning."""
+    """The row of a study that a writer locks: the end of its chain, and its configuration."""
 
     name: str
     status: str
@@ -46,7 +46,7 @@ class Head(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A cached fold of events 1..seq, of use only where event `seq` has this hash, to this policy."""
+    """A cached fold of events 1..seq; valid only if event `seq` has this hash, and for this policy."""
 
     seq: int
     hash: str
@@ -64,7 +64,7 @@ class Log(Protocol):
 
     @property
     def head(self) -> Head:
-        """Where the chain ends; moves with every append."""
+        """The end of the chain; moves with every append."""
         ...
 
     def events(self, after: int = 0, limit: int | None = None) -> Events:
@@ -91,24 +91,24 @@ class Log(Protocol):
         reason: str | None = None,
         status: str | None = None,
     ) -> Event:
-        """The event, linked to the chain. An ask is its own ticket.
+        """Append an event and return it, linked to the chain. An ask is its own ticket.
 
         Refused: a key that was used (KeyReused); a second `answered` or `withdrawn` of the same ticket
-        and outcome (AlreadyAnswered), where no outcome counts as one; NaN in the body (InputError).
+        and outcome (AlreadyAnswered), where None counts as an outcome; NaN in the body (InputError).
         """
         ...
 
     @property
     def refusal(self) -> Exception | None:
-        """Why an append was refused: nothing of this transaction can be saved any more."""
+        """Why an append was refused; nothing of this transaction can be saved then."""
         ...
 
     def drop_snapshots(self, since: int) -> None:
-        """Forget what was folded from this seq on: an earlier answer has changed."""
+        """Delete the snapshots from this seq on, because an earlier answer has changed."""
         ...
 
     def blank(self, seq: int) -> None:
-        """Erase what people wrote in one event; `record.erase` does it with the entry that says so."""
+        """Erase the text of people in one event; `record.erase` also writes an entry about it."""
         ...
 
 
@@ -119,15 +119,15 @@ class Store(Protocol):
     def create(
         self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
     ) -> Event:
-        """Event 1, `created`; its body also gets the name and the config, so that the chain covers them.
+        """Write event 1, `created`; its body includes the name and the config, so the chain covers them.
 
-        StudyExists, unless the study was created with this very key: then the event of that time, or
-        KeyReused where it says something else.
+        StudyExists if the study exists. If it was created with this key, its event 1 is returned, or
+        KeyReused is raised if the content differs.
         """
         ...
 
     def adopt(self, head: Head, events: Iterable[Event]) -> None:
-        """Keep a whole study as it was written elsewhere, all or nothing; StudyExists."""
+        """Store a whole study that was written elsewhere, all or nothing; StudyExists if it exists."""
         ...
 
     def names(self) -> Names:
@@ -169,7 +169,7 @@ class Store(Protocol):
         ...
 
     def put_blob(self, digest: str, body: str) -> None:
-        """Keep a text under its digest, once; before, not inside, the transaction that names it."""
+        """Store a text under its digest, once; before, not inside, the transaction that refers to it."""
         ...
 
     def snapshot(
@@ -179,18 +179,18 @@ class Store(Protocol):
         ...
 
     def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:
-        """Whether it was kept: not where its hash is not that event's, or an answer changed since."""
+        """Store a snapshot; returns False if the event has another hash, or an answer changed since."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...
 
 
 def open_store(storage: "str | Path | Store | None" = None, *, create: bool = True) -> Store:
     """The store behind a path, sqlite:///..., postgresql://..., "memory:", or SIDESTEP_STORAGE.
 
-    `create=False` refuses a file that is not there instead of making it.
+    With `create=False` a missing file is an error instead of being created.
     """
     if storage is None:
         storage = os.environ.get("SIDESTEP_STORAGE") or None
@@ -211,7 +211,7 @@ def open_store(storage: "str | Path | Store | None" = None, *, create: bool = Tr
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that a file, a page or a terminal would stumble over."""
+    """Raise if a name would cause problems in a file, on a page or on a terminal."""
     usable = isinstance(name, str) and NAME.fullmatch(name) and name.isprintable()
     if not usable or name in RESERVED:
         raise InputError(
@@ -221,21 +221,22 @@ def check_name(name: str) -> None:
 
 
 def check_digest(digest: str, body: str) -> None:
-    """Refuse a text that is not what its digest says."""
+    """Raise if a text does not have this digest."""
     if digest != digest_of(body):
         raise InputError(f"a blob must be named by its SHA-256, {digest_of(body)}, got {digest!r}")
 
 
 def first_entry(name: str, config: Body, body: Body, actor: str, key: str | None) -> Entry:
-    """What event 1 says: the caller's body, and what the whole study rests on."""
+    """The content of event 1: the caller's body, the name and the configuration."""
     check_name(name)
     return Entry("created", {**body, "name": name, "config": config}, actor, key=key)
 
 
 class Writer(Protocol):
-    """How what `act` appends gets saved: what it returned, once that is durable.
+    """Runs `act`, saves the events that it appends, and returns its result once they are durable.
 
-    `after` sees it then too, in the thread that saved it and before anything else of this study is.
+    Then `after` is called with the result, in the thread that saved it and before anything else of this
+    study is saved.
     """
 
     def __call__(
@@ -257,9 +258,9 @@ def write(
     *,
     patience: float = 60.0,
 ) -> T:
-    """What `act` returns, once it is saved; tried again where the database went away in the middle.
+    """The result of `act`, once it is saved; repeated if the connection to the database was lost.
 
-    Whether the lost attempt was saved is not known, so `act` must begin by looking for its key.
+    It is not known whether a lost attempt was saved, so `act` must begin by looking for its key.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -295,7 +296,7 @@ def study_exists(name: str) -> StudyExists:
 
 
 def study_not_found(name: str, names: Names) -> StudyNotFound:
-    """There is no such study; names the nearest, or says that there is none at all."""
+    """There is no such study; names the most similar one, or says that there is none at all."""
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "" if names else "; the storage is empty"
     return StudyNotFound(f"there is no study {name!r}{hint}")

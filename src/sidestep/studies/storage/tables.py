@@ -1,13 +1,13 @@
-"""The tables of the record, as the newest migration leaves them.
+"""The tables of the record, after the newest migration.
 
-studies    one row a study; where its chain ends; the row that a writer locks
+studies    one row per study: the end of its chain; the row that a writer locks
 events     the record: inserted, never updated, never deleted (triggers)
-texts      what people wrote, apart from the hashed row: may be blanked, and nothing else
+texts      text by people, separate from the hashed row: the only part that may be blanked
 blobs      long texts under their digest: candidates, imported frames
 snapshots  a cache of folds
 
-people     who may log in          tokens   what programs show     links   one question, for one answer
-grants     who may do what, where  changes  every change of these  secrets what signs the cookies
+people     who may log in          tokens   for programs           links   one question, for one answer
+grants     who may do what, where  changes  every change of these  secrets for signing cookies
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where Alembic enters: the connection, with its lock held, is handed over by `schema.upgrade`."""
+"""The entry point of Alembic; `schema.upgrade` passes the connection, which holds its lock."""
 
 from alembic import context
 
