@@ -161,12 +161,13 @@ def _asked(name: str, player: Any, state: Any, actions: Actions, rng: Generator)
         with _unreached_ignored():
             decision = player.ask(state, actions, rng)
     except Exception as error:
+        place = "Arms" if isinstance(actions, Arms) else f"a {type(actions).__name__}"
+        words = f"{name}: ask breaks down on {place} ({type(error).__name__}: {error})"
         if hasattr(player, "plays") or isinstance(actions, Arms):
-            raise
-        raise AssertionError(
-            f"{name}: ask breaks down on a {type(actions).__name__} ({type(error).__name__}: {error}); "
-            "a policy for arms alone says so: plays = (ss.Arms,)"
-        ) from error
+            words += f", playing {player.problem!r}"
+        else:
+            words += "; a policy for arms alone says so: plays = (ss.Arms,)"
+        raise AssertionError(words) from error
     try:
         return check_decision(decision)
     except InputError as error:

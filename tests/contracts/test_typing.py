@@ -1,4 +1,4 @@
-"""What a type checker sees: the README's code is accepted, a name that is not there is not."""
+"""What a type checker sees: the README's code and policies of one's own pass, mistakes do not."""
 
 import os
 import re
@@ -12,6 +12,31 @@ pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OWN = """import numpy as np
+
+import sidestep as ss
+
+
+class First:
+    plays = (ss.Arms,)
+
+    def __init__(self, problem: ss.Problem) -> None:
+        self.problem = problem
+
+    def init(self) -> int:
+        return 0
+
+    def ask(self, state: int, actions: ss.Arms, rng: np.random.Generator) -> ss.Decision:
+        return ss.Decision(ss.Query(actions.vectors[0], 0), "play")
+
+    def tell(self, state: int, query: ss.Query, feedback: float) -> int:
+        return state + 1
+
+
+world = ss.environments.failure()
+ss.simulate(First(world.problem), world, horizon=20)
+"""
+CELL = re.compile(r"^%%writefile mine.py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WRONG = """import sidestep as ss
 
 ss.nonsense
@@ -26,6 +51,8 @@ def said(tmp_path_factory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("typed")
     blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     files = {f"readme_{k}.py": text for k, text in enumerate(blocks)} | {"wrong.py": WRONG}
+    tutorial = (ROOT / "docs" / "tutorials" / "policy.md").read_text(encoding="utf-8")
+    files |= {"own.py": OWN, "mine.py": CELL.findall(tutorial)[0]}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\n")
@@ -41,7 +68,7 @@ def said(tmp_path_factory) -> dict[str, list[str]]:
     return found
 
 
-def test_the_code_of_the_readme_is_accepted(said):
+def test_the_code_of_the_readme_and_policies_of_ones_own_are_accepted(said):
     assert [line for name, lines in said.items() if name != "wrong.py" for line in lines] == []
 
 

@@ -132,7 +132,7 @@ EYE = np.eye(3).tolist()
         (lambda text: with_field(text, "gram", [MINUS, EYE, EYE]), "positive definite gram"),
         (lambda text: with_field(text, "fingerprint", "OFUL"), "say which policy wrote it"),
         (lambda text: with_field(text, "fingerprint", {}), "say which policy wrote it, got {}"),
-        (lambda text: with_field(text, "fingerprint", None), "got measurements of nobody"),
+        (lambda text: with_field(text, "fingerprint", None), "got measurements without a policy"),
         (lambda text: without(text, "fingerprint", "problem"), "say which policy wrote it"),
         (lambda text: with_key(text, "fingerprint", "problem"), "name its problem, got 1"),
         (lambda text: with_key(text, "fingerprint", "learning"), "name its learning, got 1"),

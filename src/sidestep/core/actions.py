@@ -63,6 +63,9 @@ class Arms:
 
         def __init__(self, vectors: ArrayLike, rows: IntArray | None = None) -> None: ...
 
+    def __repr__(self) -> str:
+        return f"Arms({len(self)} in R^{self.dim})"
+
     def __post_init__(self) -> None:
         given = self.vectors
         as_they_are = isinstance(given, np.ndarray) and given.dtype == np.float64

@@ -22,13 +22,10 @@ To store a state as text, and for `ss.testing.check_policy`, a policy also needs
 `policy.state_from_json(text)`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from numpy.random import Generator
-
-from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem, Query
 from sidestep.core.rank import Spectrum
@@ -113,7 +110,7 @@ StateT = TypeVar("StateT")
 
 
 class Policy(Protocol[StateT]):
-    """The interface of a policy; protocol.py checks it and says which parts are optional."""
+    """What `simulate` needs of a policy; a policy of yours need not inherit from it."""
 
     @property
     def problem(self) -> Problem:
@@ -122,13 +119,9 @@ class Policy(Protocol[StateT]):
     def init(self) -> StateT:
         """State before the first round."""
 
-    def ask(
-        self, state: StateT, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
-    ) -> Decision:
-        """What to play and what to measure; `pending`: queries that are not answered yet."""
+    @property
+    def ask(self) -> Callable[..., Decision]:
+        """`ask(state, actions, rng)`; it may also take `pending` and `restrictions`, see above."""
 
     def tell(self, state: StateT, query: Query, feedback: float) -> StateT:
         """The state after one more measurement."""
-
-    def state_from_json(self, text: str) -> StateT:
-        """A state from its text."""

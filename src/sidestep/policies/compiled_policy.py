@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked_actions
 from sidestep.core.arrays import IntArray
-from sidestep.core.checks import check_rng
+from sidestep.core.checks import check_rng, shown
 from sidestep.core.compiled import step
 from sidestep.core.coreset import NO_SWEEPS, Sweeps
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
@@ -78,6 +78,7 @@ class CompiledPolicy:
 
         restrictions: restrictions of this ask (policies/restrictions.py)
         """
+        check_state(self, state)
         actions = self.admitted(actions)
         check_rng(rng)
         self.check(state, actions)
@@ -149,6 +150,7 @@ class CompiledPolicy:
 
     def tell(self, state: State, query: Query, feedback: float) -> State:
         """The state after one more measurement; the given state is not changed."""
+        check_state(self, state)
         action, index = checked_parts(self.problem, query)
         number = checked_feedback(self.problem, feedback)
         limit = self.learns_for()
@@ -237,6 +239,23 @@ class CompiledPolicy:
             evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # keeps the noise estimate
             absorb(evidence, self.knobs.confidence.rho, action, v, guess)
         return evidence
+
+
+def check_state(policy: CompiledPolicy, state: State) -> None:
+    """Raise unless the state is one of such a policy, and of a problem of the same size.
+
+    A state that is read from text is compared in full (state.py).
+    """
+    mine, whose = type(policy).__name__, state.fingerprint
+    if whose is not None and whose.policy != mine:
+        raise InputError(f"state must be that of a {mine}, got one of {shown(whose.policy)}")
+    expected = (policy.problem.n_vectors, policy.problem.width)
+    if state.evidence.centre.shape != expected:
+        n, width = state.evidence.centre.shape
+        raise InputError(
+            f"state must hold {expected[0]} vectors of {expected[1]} numbers for this problem, "
+            f"got {n} of {width}"
+        )
 
 
 def _menu(problem: Problem, arms: Arms) -> Menu:

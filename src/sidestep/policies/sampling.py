@@ -17,6 +17,7 @@ from sidestep.core.width import doubting_posterior_of
 from sidestep.policies.base import PHASES, PLAY, State
 from sidestep.policies.compiled_policy import FOREVER
 from sidestep.policies.knobs import confidence_for
+from sidestep.policies.state import Fingerprint
 
 
 class SamplingKnobs(Protocol):
@@ -45,6 +46,9 @@ class Sampler(Protocol):
     @property
     def delta(self) -> float:
         """Level of the tests for the rank."""
+
+    def fingerprint(self) -> Fingerprint:
+        """Whose states these are."""
 
 
 class CommonKnobs(NamedTuple):
@@ -84,7 +88,8 @@ def common_knobs(
 def first_state(policy: Sampler) -> State:
     """State before the first round; where the rank is unknown, rank 1 is assumed."""
     problem = policy.problem
-    return State(no_evidence(policy.knobs.prior.rho, problem.width), first_directions(problem))
+    evidence = no_evidence(policy.knobs.prior.rho, problem.width)
+    return State(evidence, first_directions(problem), policy.fingerprint())
 
 
 def rounds_until_rank_review(policy: Sampler, state: State) -> int:

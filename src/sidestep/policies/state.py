@@ -65,7 +65,8 @@ class State:
         counts = self.evidence.counts
         rows = {f"measurements of outcome {i}": int(count) for i, count in enumerate(counts)}
         whose = {} if self.fingerprint is None else {"policy": self.fingerprint.policy}
-        return notebook_table(f"State after {self.round} rounds", whose | rows)
+        rounds = f"{self.round} round{'s' * (self.round != 1)}"
+        return notebook_table(f"State after {rounds}", whose | rows)
 
     def to_json(self) -> str:
         """The state as text; `state_from_json` gives it back to the last bit."""
@@ -123,7 +124,7 @@ def read_state(mine: Fingerprint, problem: Problem, first: State, text: str) -> 
     if whose is not None:
         _check_same(mine, whose, problem)
     elif state.to_json() != dataclasses.replace(first, fingerprint=None).to_json():
-        raise InputError("state must say which policy wrote it, got measurements of nobody")
+        raise InputError("state must say which policy wrote it, got measurements without a policy")
     return state
 
 

@@ -1,6 +1,6 @@
 """Builds the page: the finding, the experiments in the paper's order, what can be concluded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ def assemble(material: Material) -> str:
     parts = [
         section(1, "", TITLE),
         f'<p class="soft">sidestep report of {datetime.now(UTC):%Y-%m-%d %H:%M} UTC: '
-        f"{len(summary.specs)} experiments, {len(summary.worlds)} worlds, "
+        f"{_number(summary.specs, 'experiment')}, {_number(summary.worlds, 'world')}, "
         f"{summary.runs.height} runs.</p>\n",
         _lead(material),
         _contents(played),
@@ -80,6 +80,10 @@ def _lead(material: Material) -> str:
         drawn = picture(material.pictures[STORY].bare, story.FIGURE)
         drawn = f"<div>{drawn}{legend(styles_for(summary), names)}</div>"
     return f'<div class="lead"><div>{said}</div>{drawn}</div>\n'
+
+
+def _number(things: Sized, noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
 
 
 def _contents(specs: Sequence[Spec]) -> str:

@@ -84,7 +84,8 @@ def _frame(axis: Axes, panel: Panel) -> None:
     )
     low = min(float(band(series)[0].min()) for series in panel.series)
     top = tops[-1][0]
-    if len(tops) > 1 and tops[-1][0] > 2.5 * tops[-2][0] > 0:
+    flattens = 2.5 if len(tops) > 2 else 10.0  # two policies are there to be compared
+    if len(tops) > 1 and tops[-1][0] > flattens * tops[-2][0] > 0:
         top = 1.08 * tops[-2][0]
         words = f"out of frame: {tops[-1][1]}, ends at {tops[-1][2]:.4g}"
         axis.text(0.98, 0.985, words, transform=axis.transAxes, ha="right", va="top", fontsize=7)
