@@ -5,9 +5,10 @@
 is the posterior of the prior N(0, M^2/d) and Gaussian noise.
 
 Where R_v is not told it is learned: the least sum of squares of a vector over its degrees of freedom,
-drawn towards that of all vectors together while its own are few. No measurement can say anything of
-the noise before some vector was measured more often than it has directions; until then it is taken for
-as large as the largest signal.
+drawn towards that of all vectors together while its own are few. The results of a vector say something
+of its noise only once it was measured more often than it has directions. Until all vectors together have
+more than LEARNED results to spare, the noise is taken for as large as the largest signal: two results too
+many may agree by chance, and would then seem to be without noise.
 """
 
 from typing import NamedTuple
@@ -29,6 +30,9 @@ from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
 from sidestep.errors import InputError
 
+LEARNED = (
+    2.0  # degrees of freedom of all vectors together up to which nothing is known of the noise
+)
 BORROWED = 2.0  # degrees of freedom that a vector's noise borrows from all vectors together
 LEAST = (
     1e-6  # no noise is taken for less than this share of the largest signal: a prior must be left
@@ -147,8 +151,8 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
             misfit += evidence.misfit[v]
             free += freedom[v]
     common = prior.largest**2
-    if free >= 1.0:
-        common = misfit / free * (1.0 + 2.0 / free)  # too large rather than too small
+    if free > LEARNED:
+        common = min(misfit / (free - LEARNED), common)  # the variance of a Student variable
     for v in range(n):
         levels[v] = prior.noise[v]
         if np.isnan(levels[v]):

@@ -21,4 +21,4 @@ def effects_of(
     """Effects of the rows of `vectors` (K, d)."""
     belief = belief_of(policy, state)
     found = outcome_effects(belief, vectors)
-    return Effects(found.estimate, quantile(belief, level) * found.spread)
+    return Effects(found.estimate, quantile(belief, level)[:, None] * found.spread)

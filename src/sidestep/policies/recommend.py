@@ -338,7 +338,7 @@ def _intervals(outlook: _Outlook, action: FloatArray) -> tuple[Interval, tuple[I
 
 def _spread_of(outlook: _Outlook, values: FloatArray) -> Interval:
     """The mean of values over draws, and as many deviations to either side as the level asks for."""
-    reach = WIDER_VALUES * quantile(outlook.belief, outlook.level)
+    reach = WIDER_VALUES * float(quantile(outlook.belief, outlook.level).max())
     return _around(values.mean(), reach * values.std())
 
 
