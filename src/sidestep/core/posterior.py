@@ -6,8 +6,9 @@ is the posterior for the prior N(0, M^2/d) of every coordinate and Gaussian nois
 
 Where R_v is not known it is estimated: R_v^2 is the least sum of squares of a vector divided by its
 degrees of freedom, shrunk towards the pooled estimate of all vectors while the vector has few degrees of
-freedom. The noise cannot be estimated before some vector has more measurements than coordinates. Until
-then R_v is taken as large as the largest signal, M A.
+freedom. Measurements say something about the noise of a vector only once it has more of them than
+coordinates. Until all vectors together have more than LEARNED degrees of freedom, R_v is taken as large
+as the largest signal, M A: one or two spare measurements may agree by chance, and seem to be noiseless.
 """
 
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
 from sidestep.errors import InputError
 
+LEARNED = 2.0  # pooled degrees of freedom up to which the noise counts as unknown
 BORROWED = 2.0  # degrees of freedom of the pooled estimate in the noise estimate of a vector
 LEAST = (
     1e-6  # smallest noise scale, in units of M A: without noise rho would be 0, and no prior left
@@ -148,8 +150,8 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
             misfit += evidence.misfit[v]
             free += freedom[v]
     common = prior.largest**2
-    if free >= 1.0:
-        common = misfit / free * (1.0 + 2.0 / free)  # too large rather than too small
+    if free > LEARNED:
+        common = min(misfit / (free - LEARNED), common)  # the variance of a Student variable
     for v in range(n):
         levels[v] = prior.noise[v]
         if np.isnan(levels[v]):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sidestep.core.arrays import FloatArray
-from sidestep.policies.belief import belief_of, outcome_effects, quantile
+from sidestep.policies.belief import belief_of, halves, outcome_effects
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.state import State
 
@@ -21,4 +21,4 @@ def effects_of(
     """Effects of the rows of `vectors` (K, d)."""
     belief = belief_of(policy, state)
     found = outcome_effects(belief, vectors)
-    return Effects(found.estimate, quantile(belief, level) * found.spread)
+    return Effects(found.estimate, halves(belief, found, vectors, level))

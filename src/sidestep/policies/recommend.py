@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.aims import within
@@ -32,6 +33,7 @@ from sidestep.policies.belief import (
     Belief,
     Interval,
     checked_belief,
+    halves,
     odds_of,
     outcome_effects,
     quantile,
@@ -331,13 +333,13 @@ def _intervals(outlook: _Outlook, action: FloatArray) -> tuple[Interval, tuple[I
         limit = float(np.linalg.norm(action)) * outlook.norm_bound
         worth = Interval(*(float(np.clip(end, -limit, limit)) for end in worth))
     effects = outcome_effects(outlook.belief, action[None])
-    half = quantile(outlook.belief, outlook.level) * effects.spread[:, 0]
+    half = halves(outlook.belief, effects, action[None], outlook.level)[:, 0]
     return worth, tuple(map(_around, effects.estimate[:, 0], half))
 
 
 def _spread_of(outlook: _Outlook, values: FloatArray) -> Interval:
     """Mean of the values over draws, with an interval of as many deviations as the level requires."""
-    reach = WIDER_VALUES * quantile(outlook.belief, outlook.level)
+    reach = WIDER_VALUES * float(stdtrit(outlook.belief.pooled, 0.5 + outlook.level / 2))
     return _around(values.mean(), reach * values.std())
 
 

@@ -14,7 +14,7 @@ from sidestep.core.problem import Problem, Query
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
 from sidestep.policies.base import Decision
-from sidestep.policies.belief import belief_of, outcome_effects, quantile
+from sidestep.policies.belief import belief_of, halves, outcome_effects
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.reasons import standpoint_for
 from sidestep.policies.recommend import recommend
@@ -161,7 +161,7 @@ def _least_settled(
     """The protected outcome with the widest interval in units of its tolerance, settled ones last."""
     problem, belief = policy.problem, belief_of(policy, state)
     effects = outcome_effects(belief, action[None])
-    half = quantile(belief, LEVEL) * effects.spread[:, 0]
+    half = halves(belief, effects, action[None], LEVEL)[:, 0]
     units, limits = _units(problem), problem.limits
     can = range(problem.n_vectors) if told.measure_only is None else told.measure_only
     protected = [index for index in can if index > 0] or list(can)

@@ -102,14 +102,14 @@ def _taken(here: Standpoint, directions: FloatArray, actions: FloatArray) -> Flo
 
 
 def unsettled(
-    here: Standpoint, action: FloatArray, verdicts: tuple[str, ...], quantile: float
+    here: Standpoint, action: FloatArray, verdicts: tuple[str, ...], quantile: FloatArray
 ) -> tuple[Narrowing, ...]:
     """The effect of more results along an action, for every outcome that is "not settled"."""
     limits = here.problem.limits
     if limits is None:
         return ()
     left = [index for index, verdict in enumerate(verdicts, start=1) if verdict == OPEN]
-    return tuple(narrowing(here, limits, action, index, quantile) for index in left)
+    return tuple(narrowing(here, limits, action, index, float(quantile[index])) for index in left)
 
 
 def narrowing(
