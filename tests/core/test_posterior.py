@@ -117,3 +117,14 @@ def test_a_told_noise_stays_as_told_beside_a_learned_one():
     levels = noise_levels(prior, evidence)
     assert levels[0] == 0.3
     assert levels[1] == pytest.approx(0.6, rel=0.3)  # about 100 residuals: 7% is one deviation
+
+
+def test_one_spare_result_says_nothing_of_the_noise_however_well_it_fits():
+    rho, evidence = np.full(1, 1e-8), no_evidence(np.full(1, 1e-8), 4)
+    prior = Prior(rho, np.full(1, np.nan), 0.25, 1.0, 4)
+    seen = []
+    for action in unit_rows(8, 4, np.random.default_rng(0)):
+        absorb(evidence, rho, action, 0, 1e-3 * action[0])
+        seen.append(float(noise_levels(prior, evidence)[0]))
+    assert min(seen[:5]) > 0.5
+    assert seen[7] < 0.01
