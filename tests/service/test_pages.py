@@ -73,7 +73,7 @@ def test_a_price_that_matters_is_noted_with_a_way_around_it(running, browser):
     price = study.questions()[0].body["price"]
     assert price > study.plan.target.matters
     page = browser.get("/studies/bp")
-    assert f"Price: {price:.1f} mmHg less this visit" in text_of(page).replace(" </b>", " ")
+    assert f"Price: {price:.1f} mmHg worse this visit" in text_of(page).replace(" </b>", " ")
     assert "Asking has a price" not in text_of(page)
     assert f"/studies/bp/questions/{ticket.id}/instead" in page.text
 

@@ -170,8 +170,8 @@ def setting(dose):
         ({}, "about as well as today's best, no. 3 (20 · 7.5 · 25): 0.1 mmHg less this visit."),
         (
             {"price": 2.1},
-            "Asking has a price, counting what may go beyond limits: about 2.1 mmHg less this visit "
-            "than today's best, no. 3",
+            "Asking has a price: about 2.1 mmHg worse this visit than today's best, no. 3 "
+            "(20 · 7.5 · 25), with a penalty for limits that it may exceed.",
         ),
         (
             {"rival": {"candidate": 3, "action": setting(20)}, "price": 0.1},

@@ -96,9 +96,9 @@ def _head(plan: Plan, outcome: Outcome) -> dict[str, str]:
 
 
 def _row(plan: Plan, row: Row, *, best: int | None, asked: int | None) -> dict[str, Any]:
-    notes = {best: "today's best", asked: "asked now"}
+    notes = {best: "recommended", asked: "asked now"}
     if best is not None and best == asked:
-        notes[best] = "today's best, asked now"
+        notes[best] = "recommended, asked now"
     target, *others = [_cell(each, row.effects[each.name]) for each in plan.outcomes]
     return {
         "number": row.candidate,

@@ -220,12 +220,14 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     than = f"{_best_words(body)}{named}"
     if price <= HARDLY * (target.matters or target.half / 20):
         return f"It should do about as well as {than}: {less} less {now}."
-    return f"Asking has a price{risk_text(plan)}: about {less} less {now} than {than}."
+    return f"Asking has a price: about {less} worse {now} than {than}{risk_text(plan)}."
 
 
 def risk_text(plan: Plan) -> str:
-    """What a price includes beside the goal; follows a noun in a sentence."""
-    return "" if plan.aim == CLEAN or not plan.protected else ", counting what may go beyond limits"
+    """What a price includes beside the goal; ends a sentence."""
+    if plan.aim == CLEAN or not plan.protected:
+        return ""
+    return ", with a penalty for limits that it may exceed"
 
 
 def expect_text(outcome: Outcome, ends: Sequence[float]) -> str:

@@ -27,6 +27,7 @@ from sidestep.studies.cards.words import (
     percent,
     set_text,
     short,
+    signed,
     with_unit,
 )
 from sidestep.studies.outcomes import Outcome
@@ -152,11 +153,15 @@ def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
 
 
 def effect_text(outcome: Outcome, effect: Effect) -> str:
-    """Systolic pressure falls by 16 mmHg (13 to 19)."""
+    """Systolic pressure falls by 16 mmHg (13 to 19); or changes by -3 (-11 to +6), its sign open."""
     name = outcome.name[0].upper() + outcome.name[1:]
     if effect.low == effect.high == 0:
         return f"{name} stays as it is."
-    sign, digits = (-1 if effect.estimate < 0 else 1), digits_of(outcome)
+    digits = digits_of(outcome)
+    if effect.low < 0 < effect.high:
+        size, low, high = (signed(end, digits) for end in effect[:3])
+        return f"{name} changes by {with_unit(size, outcome.unit)} ({low} to {high})."
+    sign = -1 if effect.estimate < 0 else 1
     ends = sorted((sign * effect.low, sign * effect.high))
     verb = "falls" if sign < 0 else "rises"
     size = with_unit(number(abs(effect.estimate), digits), outcome.unit)
