@@ -29,7 +29,7 @@ blind spot, and an arm that tells the two apart, such as the baseline, is bought
 There DirectedThompson plays the winner of one draw with part of the spread, unless it costs too much:
 what costs up to kappa drawn standard deviations of its value is always played, what costs k times that in
 one round of k^2. Weighing draws by what they gain earns more in a round and teaches less: after 60 rounds
-simulated clinics would give up 73% of the best reachable effect instead of 42% (docs/studies.md).
+simulated clinics would give up 73% of the best reachable effect instead of 42%.
 """
 
 from typing import Any, NamedTuple
