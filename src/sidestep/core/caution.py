@@ -29,9 +29,8 @@ from sidestep.core.telling import most_telling_arm
 from sidestep.core.tolerances import Limits
 
 TURNS = 3  # how often the limits are tightened in a solid
-POINTS = (
-    65  # points that are checked on the segment from the safe action to the best one, in a solid
-)
+# points that are checked on the segment from the safe action to the best one, in a solid
+POINTS = 65
 
 
 class Caution(NamedTuple):

@@ -12,10 +12,8 @@ from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError, MissingExtra
 
 SLACK = 1e-9  # relative slack when a length is compared with its bound
-SMALLEST, LARGEST = (
-    1e-50,
-    1e50,
-)  # bounds of a scale: the square of a product of two fits into a float
+# bounds of a scale: the square of a product of two fits into a float
+SMALLEST, LARGEST = 1e-50, 1e50
 
 
 def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> None:

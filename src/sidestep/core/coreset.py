@@ -34,15 +34,12 @@ __all__ = ["CoreSetRule", "Subset", "best_subset", "end_core_set", "error_bound"
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
 MAX_NODES = 1_000_000  # node limit of one subset search
-PROVED, UNPROVED = (
-    1,
-    2,
-)  # core_set[0]: the subset is proved best, or the node limit stopped the search
+# core_set[0]: the subset is proved best, or the node limit stopped the search
+PROVED, UNPROVED = 1, 2
 EIGENVALUE_SHARE = 0.5 * (1 - 1 / math.sqrt(3))  # 0.2113: leaves a third of lambda_min (A6)
 ROUNDING = 1e-14  # an eigenvalue below this share of the largest squared length is rounding
-REACHED = (
-    1e-8  # the arms do not reach a direction with less than this share of the largest eigenvalue
-)
+# the arms do not reach a direction with less than this share of the largest eigenvalue
+REACHED = 1e-8
 
 
 class CoreSetRule(NamedTuple):
@@ -151,9 +148,8 @@ def needed_eigenvalue(rule: CoreSetRule, d: int, L: int, strength: float, number
         delta = rule.delta / (number * (number + 1.0))
         return (rule.factor * error_bound(d, L, rule.size, rule.noise, strength, delta)) ** 2
     clock = strength + 1.0 if rule.kind == PRINTED else strength
-    return np.nextafter(
-        printed_scale(rule, d, L) / np.sqrt(clock), np.inf
-    )  # print goes on while <=
+    # print goes on while <=
+    return np.nextafter(printed_scale(rule, d, L) / np.sqrt(clock), np.inf)
 
 
 def printed_scale(rule: CoreSetRule, d: int, L: int) -> float:

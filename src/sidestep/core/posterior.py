@@ -32,9 +32,8 @@ from sidestep.errors import InputError
 
 LEARNED = 2.0  # pooled degrees of freedom up to which the noise counts as unknown
 BORROWED = 2.0  # degrees of freedom of the pooled estimate in the noise estimate of a vector
-LEAST = (
-    1e-6  # smallest noise scale, in units of M A: without noise rho would be 0, and no prior left
-)
+# smallest noise scale, in units of M A: without noise rho would be 0, and no prior left
+LEAST = 1e-6
 
 
 class Prior(NamedTuple):

@@ -24,9 +24,8 @@ TIE = 1e-12  # eigenvalues with a smaller relative difference count as equal: th
 # (unless rounding, some 1e-16 of the squared lengths, already exceeds that share)
 ROUNDING = 1e-14  # a pivot below this share of its row's squared length means dependence
 MAX_NODES = 50_000_000  # five to ten seconds
-SWEEPS = (
-    60  # most sweeps of Jacobi rotations; ten are enough, the limit only prevents an endless loop
-)
+# most sweeps of Jacobi rotations; ten are enough, the limit only prevents an endless loop
+SWEEPS = 60
 
 
 class Subset(NamedTuple):

@@ -10,9 +10,8 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.kernels import kernel
 
 BLOCK = 128  # arms per block, so that their data stay in the L1 cache
-VANISHED = (
-    1e-12  # a squared length |theta|^2 below this share of |c|^2 + |theta - c|^2 is rounding: zero
-)
+# a squared length |theta|^2 below this share of |c|^2 + |theta - c|^2 is rounding: zero
+VANISHED = 1e-12
 
 
 @kernel(refcounts=False, fma=True)

@@ -21,9 +21,8 @@ from sidestep.errors import SlowRunWarning
 from sidestep.policies.compiled_policy import CompiledPolicy
 
 TIER = 3000  # rounds
-SOLVING = (
-    20  # an interpreted round with an optimisation problem takes as long as so many other rounds
-)
+# an interpreted round with an optimisation problem takes as long as so many other rounds
+SOLVING = 20
 MANY = 100_000  # interpreted rounds above which there is a warning
 
 _played: Counter[tuple[str, bool]] = Counter()

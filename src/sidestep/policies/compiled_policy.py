@@ -47,9 +47,8 @@ class CompiledPolicy:
     knobs: Any
     plays_solids: ClassVar[bool] = False  # not only the ball: also boxes, ellipsoids, simplices
     draws_arms: ClassVar[bool] = False  # arms are drawn at random: one listed twice counts twice
-    solves_on_ball: ClassVar[bool] = (
-        False  # on the ball it solves an optimisation problem per round
-    )
+    # on the ball it solves an optimisation problem per round
+    solves_on_ball: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return short(self)

@@ -35,9 +35,8 @@ from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.within import CHALLENGERS, WithinKnobs, caution_for, check_start
 
-PART_DRAW = (
-    0.4  # factor of the posterior spread in draws, where levels are learned or caution is set
-)
+# factor of the posterior spread in draws, where levels are learned or caution is set
+PART_DRAW = 0.4
 
 
 class DirectedKnobs(NamedTuple):

@@ -105,9 +105,8 @@ class Best:
     probability: float | None = None
     contenders: tuple[Contender, ...] = ()  # itself first, then its rivals
     loss: Loss | None = None
-    enough: bool | None = (
-        None  # whether the mean loss is less than what matters; None: `matters` is not set
-    )
+    # whether the mean loss is less than what matters; None: `matters` is not set
+    enough: bool | None = None
     rounds_left: tuple[int, int] | None = None  # the fewest and the most; MOST_ROUNDS: or more
     unsettled: tuple[Narrowing, ...] = ()  # the least settled first
     settles: Settling | None = None

@@ -69,9 +69,8 @@ class Book:
 
     seq: int = 0
     hash: str = ""
-    since: int = (
-        0  # seq of the snapshot that the book began with; it contains all results up to here
-    )
+    # seq of the snapshot that the book began with; it contains all results up to here
+    since: int = 0
     kept: int = 0  # seq of the latest snapshot
     rounds: int = 0
     counts: Counter[str] = field(default_factory=Counter)  # results per outcome

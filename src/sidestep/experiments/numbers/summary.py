@@ -40,9 +40,8 @@ from sidestep.policies.base import PHASES
 
 POINTS = 120  # most points of a curve
 BINS = 40  # bins of the widths over time
-NEAR = (
-    1.5  # up to this multiple of the lowest mean regret of a world, a policy counts as good there
-)
+# up to this multiple of the lowest mean regret of a world, a policy counts as good there
+NEAR = 1.5
 STUCK = 0.1  # a larger share of linear runs is marked
 TABLES = ("policies", "phases", "queries", "effects", "runs")
 
