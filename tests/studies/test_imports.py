@@ -109,3 +109,23 @@ def test_rows_may_each_name_what_was_measured(study):
     done = {"lisinopril": 0, "amlodipine": 0, "chlortalidone": 0}
     study.import_results([{**done, "sodium": 138.0}, {**done, "potassium": 4.1}])
     assert study.best().counts == {"sodium": 1, "potassium": 1}
+
+
+def test_a_table_may_name_candidates_by_their_numbers(study, refusal):
+    by_number = {"candidate": ["3", "17"], "outcome": ["sodium", "potassium"], "value": [139, 4.2]}
+    receipt = study.import_results(by_number)
+    assert "not used" not in str(receipt)
+    rows = study.history()[-1].body["rows"]
+    assert [row["action"] for row in rows] == [
+        study.plan.candidates.setting(number) for number in (3, 17)
+    ]
+    for wrong in ("171", "-1", "2.5", "no. 3", None):
+        sentence = refusal(study.import_results, by_number | {"candidate": ["3", wrong]})
+        assert "no result was recorded" in sentence
+        assert "row 1: candidate must be a number" in sentence
+    assert study.n_results == 2
+
+
+def test_a_table_without_factors_or_candidates_is_told_of_both(study, refusal):
+    sentence = refusal(study.import_results, {"outcome": ["sodium"], "value": [139]})
+    assert "a column for every factor, or 'candidate' with numbers" in sentence

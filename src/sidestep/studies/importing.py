@@ -2,6 +2,8 @@
 
 wide    a column for every factor and one for every measured outcome; empty cells are skipped
 long    a column for every factor, and the columns `outcome` and `value`
+
+Instead of the factors either may have the column `candidate`, with the numbers of candidates.
 """
 
 import math
@@ -23,6 +25,7 @@ from sidestep.studies.values import read_number
 
 MOST = 10_000  # results at once
 NAMED = 5  # wrong rows that are named
+CANDIDATE = "candidate"  # column that names a setting by its number
 
 Row = dict[str, Any]
 
@@ -41,6 +44,7 @@ def import_of(plan: Plan, table: Any) -> Import:
     rows = rows_of(plan, columns)
     used = {factor.name for factor in (*plan.factors, *plan.context)}
     used |= set(_measured(plan, columns)) or {"outcome", "value"}
+    used |= {CANDIDATE} if _names_candidates(plan, columns) else set()
     source = table.name if isinstance(table, Path) else type(table).__name__
     return Import(rows, source, [name for name in columns if name not in used])
 
@@ -92,16 +96,17 @@ def doubt_of(plan: Plan, table: Any) -> str | None:
 
 def _numbered(plan: Plan, columns: Columns) -> list[tuple[int, Row]]:
     """Every result with the number of its row in the table."""
-    wanted = [*plan.factors, *plan.context]
-    for factor in wanted:
+    named = _names_candidates(plan, columns)
+    for factor in plan.context if named else (*plan.factors, *plan.context):
         if factor.name not in columns:
             raise InputError(
-                f"results must have a column for every factor, got none for {factor.name!r}"
+                f"results must have a column for every factor, or {CANDIDATE!r} with numbers of "
+                f"candidates, got none for {factor.name!r}"
             )
     measured = _measured(plan, columns)
     found: list[tuple[int, Row]] = []
     wrong: list[str] = []
-    for number in range(len(columns[wanted[0].name])):
+    for number in range(len(next(iter(columns.values())))):
         cells = {name: column[number] for name, column in columns.items()}
         try:
             found += [(number, row) for row in _row(plan, cells, measured)]
@@ -130,7 +135,7 @@ def _measured(plan: Plan, columns: Columns) -> list[str]:
 
 def _row(plan: Plan, cells: Mapping[str, Any], measured: list[str]) -> list[Row]:
     """The results of one row."""
-    action = _read(plan.factors, cells)
+    action = _action(plan, cells)
     context = _read(plan.context, cells)
     pairs = [(name, cells[name]) for name in measured] or [(cells["outcome"], cells["value"])]
     rows = []
@@ -141,6 +146,22 @@ def _row(plan: Plan, cells: Mapping[str, Any], measured: list[str]) -> list[Row]
         row: Row = {"outcome": name, "value": checked_result(plan, name, value), "action": action}
         rows.append(row | ({"context": context} if context else {}))
     return rows
+
+
+def _names_candidates(plan: Plan, columns: Columns) -> bool:
+    """Whether the table has the numbers of candidates instead of factors."""
+    has_factors = any(factor.name in columns for factor in plan.factors)
+    return CANDIDATE in columns and not has_factors and not plan.candidates.is_box
+
+
+def _action(plan: Plan, cells: Mapping[str, Any]) -> Setting:
+    """The setting of a row: the value of every factor, or that of the candidate it names."""
+    if any(factor.name in cells for factor in plan.factors):
+        return _read(plan.factors, cells)
+    number, last = read_number(CANDIDATE, str(cells[CANDIDATE])), len(plan.candidates) - 1
+    if number != int(number) or not 0 <= number <= last:
+        raise InputError(f"{CANDIDATE} must be a number in 0..{last}, got {cells[CANDIDATE]!r}")
+    return plan.candidates.setting(int(number))
 
 
 def _read(factors: tuple[Factor, ...], cells: Mapping[str, Any]) -> Setting:
