@@ -182,20 +182,20 @@ register(DirectedKnobs, _on_arms, _on_ball)
 class DirectedThompson(CompiledPolicy):
     """Thompson sampling that measures what separates two draws, and buys information if needed.
 
-    If the problem has tolerances, it plays as described in within.py: the best expected action, or the
-    best action of a draw whose expected gain exceeds its price; where levels are learned, the best action
-    of a draw with reduced spread unless it costs too much. There `informative` and `share` are not used,
-    and `kappa` only with levels.
+    If the problem has tolerances, it plays the action with the best expected value. It plays the best
+    action of a posterior draw instead only if what that teaches is worth what it costs. Where levels are
+    learned, it plays the best action of a draw with reduced spread unless that costs too much. With
+    tolerances `informative` and `share` are not used, and `kappa` only with learned levels.
 
     problem       the problem to play
     rho           regulariser of the estimates; None: that of the prior N(0, M^2/d)
     memory        rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta         level of the tests for the rank, if a resolution is given instead of the rank
-    informative   eta: a third action is played only where measuring at either contender removes less
-                  than this fraction of the variance that measuring there would remove
-    share         and less than this share of the variance of their comparison
-    kappa         price of the third action, in standard deviations of that comparison, up to which it
-                  is always paid; k times that is paid in one round of k^2
+    informative   eta: play a third action only if measuring at the two contenders removes less than
+                  this fraction of the variance that measuring at the third would remove,
+    share         and less than this share of the variance of their difference
+    kappa         price of the third action, in standard deviations of that difference, up to which it
+                  is always paid; a price k times as high is paid in one round out of k^2
     caution, safe   within tolerances, as in ProtectedThompson
 
     >>> import sidestep as ss
