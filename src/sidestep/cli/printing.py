@@ -13,11 +13,12 @@ Rows = Sequence[Mapping[str, Any]]
 WIDE = 80
 NAME = 29  # columns for the name of a policy; a longer name gets its own line
 CELL = 8  # columns of a cell of a panel
-HEADER = f"  {'policy':<{NAME}}{'mean':>10}{'sd':>9}  {'less reference':<16}{'lin.':>5}{'x':>7}"
+HEADER = f"  {'policy':<{NAME}}{'mean':>10}{'sd':>9}  {'minus reference':<16}{'lin.':>5}{'x':>7}"
 KEPT = f"  {'  and of tolerances:':<{NAME}}{'beyond':>10}{'within':>9}  said within"
 LEGEND = (
-    "Final regret. Less reference: 95% interval of the difference to the reference, run by run. lin.: "
-    "share of runs that turned linear. x: times the lowest mean of that world. More is on the page."
+    "Final regret. minus reference: 95% interval of the difference to the reference, run by run. "
+    "lin.: share of runs whose regret still grew in the second half as in the first. x: times the "
+    "lowest mean of that world. More is on the page."
 )
 
 
