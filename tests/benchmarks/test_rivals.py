@@ -11,7 +11,7 @@ def world(seed=0):
     return ss.environments.synthetic(4, 2, 1, "fixed:12", noise_scale=0.1, seed=seed)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("rival", GRIDS)
 def test_a_rival_learns_what_chance_does_not(rival):
     shares = []

@@ -137,7 +137,7 @@ def test_runs_that_fail_are_named_the_others_kept_and_the_exit_code_is_1(spec, t
     assert "2 runs failed" in alone.stderr
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_an_unreachable_scheduler_gets_a_sentence_and_exit_code_1(spec, tmp_path):
     done = sidestep("run", spec, "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "out")
     assert done.returncode == 1

@@ -86,7 +86,10 @@ def learned(noise, count, seed, dim=4):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("scale", [1e-3, 0.1, 2.0])
+@pytest.mark.parametrize(
+    "scale",
+    [pytest.param(1e-3, marks=pytest.mark.slow), 0.1, pytest.param(2.0, marks=pytest.mark.slow)],
+)
 def test_the_noise_of_every_vector_is_learned_from_its_residuals(scale, oracle):
     noise = scale * np.array([1.0, 3.0])
     levels = np.array([learned(noise, 400, seed) for seed in range(40)])
