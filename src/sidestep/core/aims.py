@@ -1,15 +1,15 @@
-"""What an action is worth under given vectors, and how that answers to every vector.
+"""The value of an action under given vectors, and its gradient in every vector.
 
     projected   <a, theta_0 - P theta_0>, P the projector on the span of the protected vectors
     within      <a, theta_0> - sum_i penalty_i max(0, <a, theta_i> - high_i, low_i - <a, theta_i>)
 
 The first is the paper's. It is right on the whole ball, where the best action is orthogonal to every
 protected vector. Over finitely many arms, or in a box, it protects nothing and depends on the units of
-the actions. The second does not: rescale a coordinate, and the vectors rescale the other way. On the ball
-with tolerance zero both have the same best action as soon as every penalty exceeds |x_i|, x the
-coefficients of P theta_0 in the protected vectors.
+the actions. The second does not depend on units: if a coordinate is rescaled, the vectors are rescaled
+the other way. On the ball with tolerance zero both have the same best action as soon as every penalty
+exceeds |x_i|, x the coefficients of P theta_0 in the protected vectors.
 
-`projected` and `within` take many draws and many actions at once; what follows them are kernels.
+`projected` and `within` take many draws and many actions at once; the functions after them are kernels.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from sidestep.core.kernels import kernel
 from sidestep.core.posterior import Posterior, effect_of, spreads_of
 from sidestep.core.tolerances import Limits
 
-CERTAIN = 7.0  # standard deviations from a limit, beyond which no fine is expected: 1e-12 of one
+CERTAIN = 7.0  # further than this from a limit, in standard deviations, the expected penalty is 0
 
 
 def within(vectors: FloatArray, actions: FloatArray, limits: Limits) -> FloatArray:
@@ -48,9 +48,9 @@ def projected(
 
 
 def rests(vectors: FloatArray, rank: int, weights: FloatArray | None = None) -> FloatArray:
-    """What is left of every drawn target off the top `rank` directions of its protected rows; (n, d).
+    """Every drawn target without its part in the top `rank` directions of its protected rows; (n, d).
 
-    weights (L+1,): rows that count more or less, as in `pooled_frame`.
+    weights (L+1,): weights of the rows, as in `pooled_frame`.
     """
     vectors = np.asarray(vectors)
     target, rows = vectors[..., 0, :], vectors[..., 1:, :]
@@ -67,7 +67,7 @@ def rests(vectors: FloatArray, rank: int, weights: FloatArray | None = None) -> 
 
 @kernel(inline=True)
 def fine(limits: Limits, i: int, effect: float) -> float:
-    """What the effect on protected outcome i costs; i from 0."""
+    """Penalty of the effect on protected outcome i; i from 0."""
     beyond = max(effect - limits.high[i], limits.low[i] - effect)
     return limits.penalty[i] * beyond if beyond > 0.0 else 0.0
 
@@ -86,7 +86,7 @@ def values_within(
     limits: Limits, vectors: FloatArray, columns: FloatArray, n_arms: int
 ) -> FloatArray:
     """Value of every arm under one set of vectors; columns (d, K); (K,)."""
-    effects = np.dot(vectors, columns[: vectors.shape[1]])  # a row for the level has no effect
+    effects = np.dot(vectors, columns[: vectors.shape[1]])  # without the row of the level
     values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
         side = effects[i + 1, :n_arms]
@@ -97,7 +97,7 @@ def values_within(
 
 @kernel
 def expected_within(limits: Limits, posterior: Posterior, action: FloatArray) -> float:
-    """Posterior mean of the value of an action: the penalties are averaged, not taken at the mean."""
+    """Posterior mean of the value of an action; the penalty is averaged over the posterior."""
     value = dot(posterior.mean[0], action)
     for i in range(limits.penalty.size):
         mean, spread = effect_of(posterior, i + 1, action)
@@ -109,7 +109,7 @@ def expected_within(limits: Limits, posterior: Posterior, action: FloatArray) ->
 def expected_values(
     limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
 ) -> FloatArray:
-    """The same of every arm; columns (d, K); (K,)."""
+    """Posterior mean of the value of every arm; columns (d, K); (K,)."""
     effects = np.dot(posterior.mean, columns[: posterior.mean.shape[1]])
     values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
@@ -123,7 +123,7 @@ def expected_values(
 
 @kernel
 def expected_fine(limits: Limits, i: int, mean: float, spread: float) -> float:
-    """What a normal effect on protected outcome i costs on average; i from 0."""
+    """Expected penalty of a normal effect on protected outcome i; i from 0."""
     if limits.penalty[i] == 0.0:
         return 0.0
     rise = expected_gain(limits.high[i] - mean, spread)
@@ -132,11 +132,11 @@ def expected_fine(limits: Limits, i: int, mean: float, spread: float) -> float:
 
 @kernel
 def steepness_within(limits: Limits, posterior: Posterior, action: FloatArray) -> FloatArray:
-    """How steeply the value of an action answers to every effect: 1, then penalty_i sqrt(p_i); (L+1,).
+    """Slope of the value of an action in every effect: 1, then penalty_i sqrt(p_i); (L+1,).
 
-    p_i is the probability that effect i is beyond its tolerance. The slope is -penalty_i or 0 with
-    that probability, so this is its root mean square: an outcome counts that may yet be beyond its
-    limit, and one that is certainly within counts nothing.
+    p_i is the probability that effect i is beyond its tolerance. The slope is penalty_i in size with this
+    probability and 0 otherwise; penalty_i sqrt(p_i) is its root mean square. An outcome that is certainly
+    within its limits has slope 0.
     """
     steepness = np.ones(posterior.noise.size)
     for i in range(limits.penalty.size):

@@ -63,9 +63,8 @@ class Tally:
     """How many rows were kept and dropped; each dropped row counts once, for its first reason."""
 
     rows: int
-    dropped: tuple[
-        tuple[str, int], ...
-    ]  # reason and number, in the order in which they are checked
+    # reason and number, in the order in which they are checked
+    dropped: tuple[tuple[str, int], ...]
     kept: int
 
     def summary(self) -> str:

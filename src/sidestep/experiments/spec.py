@@ -64,9 +64,8 @@ class PolicySpec(_Table):
     grid: dict[str, list[Any]] = {}
     label: str = ""
     worlds: list[str] | None = None
-    told: dict[
-        str, Any
-    ] = {}  # what the policy knows, if it differs from the world; see sweep.overridden
+    # what the policy knows, if it differs from the world; see sweep.overridden
+    told: dict[str, Any] = {}
 
     def plays(self, world: WorldSpec) -> bool:
         """Whether the policy plays on that world."""

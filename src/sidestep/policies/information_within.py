@@ -1,16 +1,14 @@
-"""How InformationDirected chooses where tolerances are told.
+"""How InformationDirected chooses when the problem has tolerances.
 
-The rule is that of information_directed.py; only what an action is worth is another: under a posterior
-draw its effect on the target less its fines, and in expectation that in closed form (core/aims.py). A
-contest of two actions answers to the target by the action itself, and to a protected outcome that is
-beyond its limit with probability p_i by penalty_i sqrt(p_i) times the action.
+The rule is that of information_directed.py with another value of an action: under a posterior draw its
+effect on the target minus its penalties, and the expectation of this in closed form (core/aims.py). The
+gradient of a value is the action itself in the target, and penalty_i sqrt(p_i) times the action in a
+protected outcome that exceeds its limit with probability p_i. The rank is not used. Where levels are
+learned, the information of a measurement takes into account that it depends on the level too.
 
-No rank plays a part. Where levels are learned, a measurement is read through the level that it shows as
-well: what tells level and effect apart is what has the information.
-
-Over arms with known levels InformationDirected plays as DirectedThompson does (within.py): the rule above
-had 1.2 to 1.4 times the regret there at R = 0.1, and at R = 0.5 five times the linear runs. In a solid it
-has two thirds of the regret of DirectedThompson and is kept (docs/guardrails.md).
+Over arms with known levels InformationDirected uses the rule of DirectedThompson (within.py): the rule
+above had 1.2 to 1.4 times its regret there at R = 0.1, and five times the linear runs at R = 0.5. In a
+solid the rule above has two thirds of the regret of DirectedThompson and is used (docs/guardrails.md).
 """
 
 from typing import NamedTuple
@@ -35,26 +33,28 @@ from sidestep.policies.within import WithinKnobs, on_arms_within
 
 
 class InformationWithinKnobs(NamedTuple):
-    """InformationDirected within tolerances with levels to learn, as compiled code reads it."""
+    """Knobs within tolerances where levels are learned, as the kernels read them."""
 
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # plays no part
+    rank: int  # not used
     costs: FloatArray  # (L+1,)
     limits: Limits
-    has_levels: bool  # the last coordinate of what is learned is the level, which no aim sees
+    has_levels: (
+        bool  # the last coordinate of every vector is its level, which is not part of the value
+    )
 
 
 class KnownLevelsKnobs(WithinKnobs):
-    """The same where levels are known: over arms those of DirectedThompson."""
+    """Knobs within tolerances where levels are known: over arms the rule of DirectedThompson."""
 
 
 @kernel
 def _values(limits: Limits, effects: Posterior, drawn: FloatArray, menu: Menu) -> FloatArray:
-    """Value of every arm under every draw, moved to its expected value; (DRAWS, K).
+    """Value of every arm under every draw, shifted so that the mean is the expected value; (DRAWS, K).
 
-    A few draws see few of the fines that are unlikely and dear: their mean alone would be far off.
+    A few draws contain few of the penalties that are unlikely and large: their mean would be far off.
     """
     K = menu.squared.size
     values, shift = np.empty((DRAWS, K)), expected_values(limits, effects, menu.columns, K)
@@ -72,7 +72,7 @@ def _decide(
     menu: Menu,
     coin: float,
 ) -> Choice:
-    """The arm and the vector to measure; known: with levels, and without."""
+    """The arm and the vector to measure; known: the posterior with levels, and without."""
     posterior, effects = known
     values = _values(knobs.limits, effects, drawn, menu)
     stand = standing(values)
@@ -81,7 +81,7 @@ def _decide(
     for c in range(found.shape[0]):
         first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
         _contest(knobs.limits, effects, first, second, slopes[c])
-    # no question is hurried here: at R = 0.5 that cost a tenth more (docs/panel.md)
+    # 0 rounds: no measurement is made at once; that had a tenth more regret at R = 0.5 (docs/panel.md)
     choice = settle(knobs.costs, posterior, stand, slopes, menu, 0.0, coin)
     return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
 
@@ -90,7 +90,7 @@ def _decide(
 def _contest(
     limits: Limits, effects: Posterior, first: FloatArray, second: FloatArray, out: FloatArray
 ) -> None:
-    """How the contest of two actions answers to every effect, into `out`."""
+    """Write the gradient of the difference of two values in every effect into `out` (L+1, d)."""
     n, d = effects.mean.shape
     mine = _slopes(limits, effects, first[:d])
     theirs = _slopes(limits, effects, second[:d])
@@ -104,7 +104,7 @@ def _contest(
 
 @kernel
 def _slopes(limits: Limits, effects: Posterior, action: FloatArray) -> FloatArray:
-    """The steepness of an action's value in every effect, with the sign of the likelier side; (L+1,)."""
+    """Slope of an action's value in every effect, with the sign of the likelier side; (L+1,)."""
     steepness = steepness_within(limits, effects, action)
     for i in range(limits.penalty.size):
         effect = dot(effects.mean[i + 1], action)
@@ -145,10 +145,10 @@ def _on_ball(
 
 @kernel
 def _shortlist(limits: Limits, effects: Posterior, drawn: FloatArray, body: Body) -> FloatArray:
-    """Actions worth a look in a solid; (2 DRAWS + 1 + 2 (L+1), d).
+    """Candidate actions in a solid; (2 DRAWS + 1 + 2 (L+1), d).
 
-    The best of every draw, the best at the means, halfway between the two, and both ends of the solid
-    along what is least known of every vector.
+    The best action of every draw, the best at the posterior means, the midpoints of the two, and both
+    ends of the solid along the deviation of one draw of every vector from its mean.
     """
     n, d = effects.mean.shape
     actions = np.empty((2 * DRAWS + 1 + 2 * n, d))

@@ -1,35 +1,36 @@
-"""How the Thompson players choose where tolerances are told.
+"""How the Thompson policies choose when the problem has tolerances.
 
-Over finitely many arms this is a linear bandit with L+1 outcomes: the value of an action depends on its
-own effects alone, which measuring it shows. So there is no blind spot to pay for, and the rule is short:
+Over finitely many arms this is a linear bandit with L+1 outcomes. The value of an action depends only on
+its own effects, and measuring the action shows them. So there are no blind spots, and the rule is short:
 
-- draw every vector from its posterior
-- ProtectedThompson plays the best action of the draw
-- DirectedThompson (over arms InformationDirected too) plays the best expected action, the leader,
-  unless the winner of one of a few draws earns its price: what it is expected to lose in a round against
-  the leader. n results of the winner cost n times that. Then the better of the two is played: what this
-  gains in a round, times the rounds ahead, must be more. Of several winners the one with the largest net
-  gain for a result is played
-- measure the outcome that takes most off the variance of its value: the target, or a protected outcome
-  that may yet be beyond its limit, by its penalty
+- Draw every vector from its posterior.
+- ProtectedThompson plays the best action of the draw.
+- DirectedThompson plays the action with the largest expected value, the leader, unless the best action of
+  one of a few draws, a challenger, is worth its price. The price of a challenger is its expected loss per
+  round against the leader, so n results cost n prices. After them the better of the two is played: the
+  gain per round times the number of rounds ahead must exceed the cost. Of several challengers the one
+  with the largest net gain per result is played. Over arms InformationDirected uses this rule too.
+- Measure the outcome that reduces the variance of the action's value most: the target, or a protected
+  outcome that may exceed its limit, weighted by its penalty.
 
-Nobody says how many rounds are ahead. They are taken for as many as were played, and for no fewer than
-it takes to learn what matters (`rounds_ahead`): a player that waited until the rounds played repay a
-question would ask it late, when fewer rounds are left to profit.
+The horizon is unknown. The number of rounds ahead is taken as the number of rounds played, but at least
+as many as are needed to learn what matters (`rounds_ahead`). With the rounds played alone, exploration
+would start late, when few rounds are left in which it can pay.
 
-With `caution` only what is within every tolerance with at least that posterior probability is played,
-or the action that is known to be safe (core/caution.py). No price is asked for then: at first the
-baseline has the largest expected value, and would be played for ever. Where something else was wanted
-the phase says "cautious": what qualifies is played, and measured there is what tells most of what was
-wanted. Where nothing but the safe action qualifies it says "held": it asks for leave, for Decision.rival.
-Then DirectedThompson draws with less than the whole spread: what is wanted should not be far from safe.
+With `caution`, an action is played only if it is within every tolerance with at least that posterior
+probability, or if it is known to be safe (core/caution.py). No price is compared then: at first the
+baseline has the largest expected value and would be played forever. If the policy wanted another action,
+the phase is "cautious"; the measurement then is the one most informative about the wanted action. If only
+the safe action qualifies, the phase is "held", and Decision.rival is the action to ask permission for.
+With caution, DirectedThompson draws with reduced spread, so that the wanted action is not far from safe.
 
-Where levels are learned, measuring an action shows its level and its effect together: then there is a
-blind spot, and an arm that tells the two apart, such as the baseline, is bought as in DirectedThompson.
-There DirectedThompson plays the winner of one draw with part of the spread, unless it costs too much:
-what costs up to kappa drawn standard deviations of its value is always played, what costs k times that in
-one round of k^2. Weighing draws by what they gain earns more in a round and teaches less: after 60 rounds
-simulated clinics would give up 73% of the best reachable effect instead of 42%.
+Where levels are learned, a measurement shows the sum of level and effect. This is a blind spot: an action
+that separates the two, such as the baseline, may be played for information, as in DirectedThompson. There
+DirectedThompson plays the best action of one draw with reduced spread, unless it is too expensive: a
+price up to kappa standard deviations of its value under that draw is always paid, a price k times as high
+in one round out of k^2. Comparing challengers by net gain has less regret but learns less: after 60
+rounds simulated clinics gave up 73% of the best reachable effect instead of 42% (with an earlier estimate
+of the noise; it is 36% now, see docs/studies.md).
 """
 
 from typing import Any, NamedTuple
@@ -65,33 +66,37 @@ from sidestep.errors import InputError
 from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
-CHALLENGERS = 4  # draws whose winners are weighed; with 2 or 8 regret is the same
-SURE = 1.96  # standard deviations to which an effect should be known: 95%
-FAIR = 0.05  # share of the contested variance that one result should take off
-INFORMATIVE = 0.5  # and of what the most telling one takes off
+CHALLENGERS = 4  # number of challengers; with 2 or 8 regret is the same
+SURE = 1.96  # half-width of a 95% interval, in standard deviations
+FAIR = (
+    0.05  # an action is informative if one result removes this share of the variance of its value
+)
+INFORMATIVE = 0.5  # or this share of what the most informative action would remove
 
 
 class WithinKnobs(NamedTuple):
-    """A Thompson player within tolerances, as its kernels read it."""
+    """Knobs of a Thompson policy within tolerances, as its kernels read them."""
 
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # plays no part
+    rank: int  # not used
     costs: FloatArray  # (L+1,)
     limits: Limits
-    spread: float  # of a draw, in standard deviations
-    challengers: int  # draws whose winners must earn their price; 0: the winner of one is played
-    kappa: (
-        float  # where levels are learned, of a draw and of what tells the two apart; infinite: any
+    spread: float  # factor of the posterior spread in draws
+    challengers: (
+        int  # number of draws that are compared with the leader; 0: play the best of one draw
     )
-    is_directed: bool  # else what is least known is measured
-    has_levels: bool  # of what is learned the last coordinate is the level, which no aim sees
+    kappa: float  # price limit in standard deviations, where levels are learned; infinite: no limit
+    is_directed: bool  # False: the least known outcome is measured
+    has_levels: (
+        bool  # the last coordinate of every vector is its level, which is not part of the value
+    )
     caution: Caution
 
 
 def caution_for(problem: Problem, level: float, safe: Any) -> Caution:
-    """How cautious a policy is, from knobs that are checked here."""
+    """The caution of a policy, after checking its knobs."""
     if not is_finite(level) or not 0 <= level < 1:
         raise InputError(f"caution must lie in 0..1, and below 1, got {shown(level)}")
     if level > 0 and problem.tolerance is None:
@@ -103,7 +108,7 @@ def caution_for(problem: Problem, level: float, safe: Any) -> Caution:
 
 
 def check_start(knobs: object, actions: Actions) -> None:
-    """Raise where caution has nowhere to start in a solid; arms may come and go."""
+    """Raise if the safe action is not in the solid; arms are not checked, since they may change."""
     if not isinstance(knobs, WithinKnobs) or knobs.caution.level == 0.0:
         return
     if not isinstance(actions, Arms) and not actions.contains(knobs.caution.safe):
@@ -115,7 +120,7 @@ def check_start(knobs: object, actions: Actions) -> None:
 
 @kernel
 def slopes_within(limits: Limits, posterior: Posterior, action: FloatArray) -> FloatArray:
-    """How the value of an action answers to every vector, by its steepness; (L+1, d)."""
+    """Gradient of the value of an action in every vector, by `steepness_within`; (L+1, d)."""
     steepness = steepness_within(limits, posterior, action)
     slopes = np.empty((steepness.size, action.size))
     for v in range(steepness.size):
@@ -128,13 +133,15 @@ def slopes_within(limits: Limits, posterior: Posterior, action: FloatArray) -> F
 def _most_telling(
     knobs: WithinKnobs, posterior: Posterior, slopes: FloatArray, action: FloatArray
 ) -> int:
-    """The vector to measure along an action whose value has these slopes in the effects, (L+1, d)."""
+    """The vector to measure along an action; slopes is the gradient of its value, (L+1, d)."""
     width = posterior.mean.shape[1]
     a = measured(action, width, knobs.confidence.action_bound)
     if not knobs.is_directed:
         return least_known(posterior, knobs.costs, a)
     index, gain = most_telling(posterior, knobs.costs, padded(slopes, width), a)
-    if gain <= 0.0 and knobs.caution.level > 0.0:  # the baseline shows its levels only
+    if (
+        gain <= 0.0 and knobs.caution.level > 0.0
+    ):  # a measurement at the baseline shows only the level
         return least_known(posterior, knobs.costs, a)
     return index
 
@@ -148,11 +155,11 @@ def _purchase(
     played: Found,
     draws: Draws,
 ) -> tuple[bool, Telling]:
-    """Whether to play what tells a level from an effect, and what; known: with levels, and without.
+    """Whether to play an action that separates a level from an effect, and which one.
 
-    Only where the action itself is uninformative: one result there takes no fair share off the variance
-    of its value, and another action takes far more. What costs more than kappa standard deviations is
-    bought the more rarely.
+    Only if the chosen action is uninformative: one result of it removes less than FAIR of the variance of
+    its value and less than INFORMATIVE of what the other action would remove. A price above kappa
+    standard deviations is paid less often. known: the posterior with levels, and without.
     """
     posterior, effects = known
     d, contested = slopes.shape[1], variance(effects, slopes)
@@ -170,10 +177,10 @@ def _purchase(
 
 @kernel
 def rounds_ahead(knobs: WithinKnobs, posterior: Posterior, played: float) -> float:
-    """Rounds within which a question must earn its price: as many as were played, or it takes to learn.
+    """Number of rounds in which exploration must pay: the rounds played, or those needed to learn.
 
-    An error of M A / penalty_i in effect i costs as much as the target can move. To know an effect so
-    well, with 95%, takes (1.96 penalty_i R_i / (M A))^2 results along each of d directions.
+    An error of M A / penalty_i in effect i costs as much as the target can change. To know an effect this
+    precisely, with 95%, takes (1.96 penalty_i R_i / (M A))^2 results along each of d directions.
     """
     needed = (posterior.noise[0] / knobs.prior.largest) ** 2
     for i in range(knobs.limits.penalty.size):
@@ -189,7 +196,7 @@ def _best_investment(
     drawn: FloatArray,
     ahead: float,
 ) -> Found:
-    """The best expected action, or the winner of a draw that earns most beyond its price."""
+    """The action with the best expected value, or the challenger with the largest net gain."""
     leader = best_expected_in(place, knobs.limits, known[1])
     best, most = leader, 0.0
     for n in range(drawn.shape[0]):
@@ -210,11 +217,11 @@ def net_gain(
     challenger: Found,
     ahead: float,
 ) -> float:
-    """What a result of the challenger gains over the rounds ahead, less its price; at least 0.
+    """Net gain per result of the challenger: gain over the rounds ahead minus price; at least 0.
 
-    Of n = 1, 2, 4, ... results the number that gains most for each. They take n q / (1 - q + n q) off the
-    variance of the contest, where one takes the share q; the mean of the contest is the price. Both
-    actions are taken to go beyond a tolerance on the same side, if they do.
+    It is maximised over the number of results n = 1, 2, 4, ... If one result removes the share q of the
+    variance of the difference of the two values, n results remove n q / (1 - q + n q). The mean of the
+    difference is the price. If both actions exceed a tolerance, it is assumed to be on the same side.
     """
     posterior, effects = known
     d, width = effects.mean.shape[1], posterior.mean.shape[1]
@@ -240,7 +247,7 @@ def net_gain(
 def _choose(
     knobs: WithinKnobs, evidence: Evidence, place: Place, draws: Draws
 ) -> tuple[Found, int, int]:
-    """What is played, among arms or in a solid, which vector is measured, and the phase."""
+    """The action to play, among arms or in a solid, the vector to measure, and the phase."""
     posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
     limits = knobs.limits
     d = effects.mean.shape[1]
@@ -283,7 +290,7 @@ def on_arms_within(
     forms: Forms,
     draws: Draws,
 ) -> Choice:
-    """The arm and the vector to measure; DirectedThompson and InformationDirected share this rule."""
+    """The arm and the vector to measure, for DirectedThompson and for InformationDirected."""
     played, index, phase = _choose(knobs, evidence, menu, draws)
     return Choice(played.arm, index, phase, played.value)
 

@@ -36,9 +36,8 @@ KINDS = (
 )
 SETTLING = ("answered", "withdrawn")  # one of these per ticket and outcome
 REVISING = ("corrected", "withdrawn", "erased")  # these change the result of an earlier fold
-CODE: str = import_module(
-    "sidestep"
-).__version__  # this way, since no module imports the package root
+# read this way, since no module imports the package root
+CODE: str = import_module("sidestep").__version__
 GENESIS = "0" * 64  # what the first event links to
 ERASED = "(erased)"  # replaces the text of a person that was blanked
 
