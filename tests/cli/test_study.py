@@ -30,6 +30,15 @@ def test_the_example_is_a_study_that_can_be_created_asked_told_and_judged(run):
     assert json.loads(run("best", "bp", "--json").stdout)["results"] == 1
 
 
+def test_a_command_on_a_card_finds_the_study_in_its_storage(run):
+    run("create", "bp", "--from", "study.toml", "--storage", "my pilot.db")
+    asked = run("ask", "bp", "--storage", "my pilot.db")
+    told = json.loads(run("ask", "bp", "--storage", "my pilot.db", "--json").stdout)
+    command = next(line for line in asked.stdout.splitlines() if "sidestep study" in line).split()
+    assert " ".join(command) == "Then sidestep study tell bp 2 VALUE -s 'my pilot.db'"
+    assert told["text"] == asked.stdout.rstrip("\n")
+
+
 @pytest.mark.parametrize("verb", ["show", "history", "best", "explain", "verify"])
 def test_every_view_has_json_and_fits_80_columns(started, verb):
     started("tell", "bp", 2, 139, "--yes")

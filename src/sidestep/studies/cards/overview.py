@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from sidestep.studies.book import Book, Question
+from sidestep.studies.cards.ask_card import tell_command
 from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
 from sidestep.studies.cards.words import command, counted, listed
 from sidestep.studies.plan import CLEAN, Plan
@@ -94,10 +95,10 @@ def _counts(plan: Plan, book: Book) -> list[tuple[str, ...]]:
 
 def _next(head: Head, questions: list[Question]) -> Command:
     if head.status == CLOSED:
-        return Command(command("history", head.name))
+        return Command("study.history()", command("history", head.name))
     if questions:
-        return Command(command("tell", head.name, questions[0].id, "VALUE"))
-    return Command(command("ask", head.name))
+        return tell_command(head.name, questions[0])
+    return Command("study.ask()", command("ask", head.name))
 
 
 def list_card(shown: list[Card]) -> Card:
