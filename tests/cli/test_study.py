@@ -112,6 +112,17 @@ def test_an_import_with_values_out_of_range_must_be_confirmed_and_the_same_again
     assert run("import", "bp", "earlier.csv", "--yes", "--again").returncode == 0
 
 
+def test_on_a_terminal_a_study_is_closed_only_after_confirmation(started):
+    declined = started("close", "bp", stdin="n\n", terminal=True)
+    assert declined.returncode == 1
+    assert "it cannot be opened again" in declined.stderr
+    assert "Nothing was saved" in declined.stderr
+    assert json.loads(started("show", "bp", "--json").stdout)["status"] == "open"
+    assert started("close", "bp", "--reason", "done", stdin="y\n", terminal=True).returncode == 0
+    assert json.loads(started("show", "bp", "--json").stdout)["status"] == "closed"
+    assert started("close", "bp", "--yes", terminal=True).stderr == ""  # no question
+
+
 def test_a_negative_number_is_accepted_as_a_result(run):
     text = (
         (run.folder / "study.toml").read_text().replace("range = [100, 190]", "range = [-100, 190]")

@@ -324,7 +324,7 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     late = study.ask()
     study.close(accept=True, reason="good enough")
     assert [event.kind for event in study.history()[-2:]] == ["accepted", "closed"]
-    with pytest.raises(StudyClosed):
+    with pytest.raises(StudyClosed, match="may still be told.*to go on, create another study"):
         study.ask(new=True)
     assert not study.tell(late.id, 138).repeated
     assert study.close().repeated
