@@ -410,6 +410,20 @@ def test_only_what_can_be_corrected_is_said_to_be():
     assert hint not in str(study.close())
 
 
+def test_a_baseline_that_is_no_candidate_is_said_to_be_none():
+    between = [Factor("dose", 0, 40, unit="mg", step=10, baseline=25), FACTORS[1]]
+    said = (
+        "The baseline, dose 25 mg, amlodipine 0 mg/day, is not one of them: it is neither asked nor"
+    )
+    study = clinic(MemoryStore(), factors=between)
+    assert said in " ".join(str(study.show()).split())
+    rows = {"lisinopril": [0, 40], "amlodipine": [0, 5], "chlortalidone": [0, 25]}
+    assert "is not one of them" in str(clinic(MemoryStore(), candidates=rows).show())
+    box = [Factor("dose", 0, 40, baseline=25)]
+    for other in (clinic(MemoryStore()), clinic(MemoryStore(), factors=box)):
+        assert "is not one of them" not in str(other.show())
+
+
 def test_where_nothing_is_protected_no_card_speaks_of_limits():
     study = clinic(MemoryStore(), protected=[])
     for _ in range(6):

@@ -17,6 +17,7 @@ from sidestep.service.pages.mistakes import (
 from sidestep.service.pages.views import question_view
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
+from sidestep.studies.cards.overview import apart_text
 from sidestep.studies.factors import Factor
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.store import check_name
@@ -156,6 +157,7 @@ def first_question(name: str, settings: dict[str, Any]) -> dict[str, Any]:
         **question_view(study.plan, question),
         "words": study.plan.words,
         "candidates": len(study.plan.candidates),
+        "apart": apart_text(study.plan),
     }
 
 

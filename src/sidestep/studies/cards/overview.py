@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from sidestep.studies.book import Book, Question
 from sidestep.studies.cards.ask_card import tell_command
 from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
-from sidestep.studies.cards.words import command, counted, listed
+from sidestep.studies.cards.words import command, counted, listed, set_text
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.storage.events import written
 from sidestep.studies.storage.store import CLOSED, Head
@@ -54,7 +54,16 @@ def goal_text(plan: Plan) -> str:
 def _menu_text(plan: Plan) -> str:
     if plan.candidates.is_box:
         return "Any values of the ranges are allowed."
-    return f"{len(plan.candidates)} {plan.words.candidates} are allowed."
+    allowed = f"{len(plan.candidates)} {plan.words.candidates} are allowed."
+    return " ".join(filter(None, (allowed, apart_text(plan))))
+
+
+def apart_text(plan: Plan) -> str:
+    """That the baseline is no candidate, as where it is off the steps of a factor; else empty."""
+    if plan.candidates.is_box or plan.candidates.find(plan.baseline) is not None:
+        return ""
+    now = set_text(plan.factors, plan.baseline)
+    return f"The baseline, {now}, is not one of them: it is neither asked nor recommended."
 
 
 def _open_lines(plan: Plan, questions: list[Question], closed: bool) -> tuple[Prose | Table, ...]:  # noqa: FBT001
