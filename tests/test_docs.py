@@ -3,9 +3,11 @@
 import ast
 import dataclasses
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -13,7 +15,11 @@ import sidestep as ss
 from sidestep.core.estimator import Evidence
 from sidestep.core.problem import Problem
 from sidestep.experiments.spec import parse_spec, shipped_specs
+from sidestep.policies.base import PHASES
 from sidestep.policies.catalog import POLICIES, knobs_of
+from sidestep.studies.advice import Best, Explanation
+from sidestep.studies.cards.card import Card
+from sidestep.studies.ticket import Receipt
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -202,3 +208,43 @@ def test_the_names_on_a_page_of_the_reference_are_those_that_the_site_shows(path
     text = path.read_text(encoding="utf-8")
     assert importlib.import_module("names").written(text) == text
     assert not re.match(r"# [^\n]+\n\n(<!--|```)", text), "a page begins with what it is about"
+
+
+def returned(kind: type) -> dict[str, type]:
+    """A class and all classes of ours in the types of its fields, by name in full."""
+    if not getattr(kind, "__module__", "").startswith("sidestep."):
+        return {}
+    found, hints = {f"{kind.__module__}.{kind.__name__}": kind}, get_type_hints(kind)
+    for field in fields_of(kind):
+        kinds = [hints[field]]
+        for each in kinds:
+            kinds += get_args(each)
+            found |= returned(each) if isinstance(each, type) and each is not Card else {}
+    return found
+
+
+def fields_of(kind: type) -> list[str]:
+    named = getattr(kind, "_fields", None) or [each.name for each in dataclasses.fields(kind)]
+    return [name for name in named if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    "kind", [ss.Decision, ss.Recommendation, ss.RoundsLeft, ss.Ticket, Receipt, Best, Explanation]
+)
+def test_every_field_of_what_is_returned_stands_in_the_reference(kind):
+    text = "".join(page(titled(path)) for path in (ROOT / "docs/reference").glob("*.md"))
+    for name, each in returned(kind).items():
+        shown = re.search(
+            rf"^\.\. autoclass:: (sidestep\.|{re.escape(each.__module__)}\.)?{each.__name__}\b",
+            text,
+            re.M,
+        )
+        assert shown, name
+        about = inspect.getdoc(each).partition(">>>")[0]
+        for field in fields_of(each):
+            assert re.search(rf"^([\w, ]+, )?{field}(, \w+)*  +\S", about, re.M), f"{name}.{field}"
+
+
+def test_the_reference_explains_every_phase():
+    rows = rows_of(page("docs/reference/policies.md").partition("`Decision.phase` is one of")[2])
+    assert tuple(row[0].strip('"') for row in rows[1 : 1 + len(PHASES)]) == PHASES

@@ -23,9 +23,11 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("SIDESTEP_STORAGE", raising=False)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
 
-    def call(*arguments, stdin=""):
+    def call(*arguments, stdin="", terminal=False):
         monkeypatch.setattr(sys, "argv", ["sidestep", "study", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        typed = io.StringIO(stdin)
+        typed.isatty = lambda: terminal
+        monkeypatch.setattr(sys, "stdin", typed)
         with pytest.raises(SystemExit) as left:
             main()
         printed = capsys.readouterr()

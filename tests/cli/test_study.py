@@ -30,6 +30,15 @@ def test_the_example_is_a_study_that_can_be_created_asked_told_and_judged(run):
     assert json.loads(run("best", "bp", "--json").stdout)["results"] == 1
 
 
+def test_a_command_on_a_card_finds_the_study_in_its_storage(run):
+    run("create", "bp", "--from", "study.toml", "--storage", "my pilot.db")
+    asked = run("ask", "bp", "--storage", "my pilot.db")
+    told = json.loads(run("ask", "bp", "--storage", "my pilot.db", "--json").stdout)
+    command = next(line for line in asked.stdout.splitlines() if "sidestep study" in line).split()
+    assert " ".join(command) == "Then sidestep study tell bp 2 VALUE -s 'my pilot.db'"
+    assert told["text"] == asked.stdout.rstrip("\n")
+
+
 @pytest.mark.parametrize("verb", ["show", "history", "best", "explain", "verify"])
 def test_every_view_has_json_and_fits_80_columns(started, verb):
     started("tell", "bp", 2, 139, "--yes")
@@ -101,6 +110,17 @@ def test_an_import_with_values_out_of_range_must_be_confirmed_and_the_same_again
     assert again.returncode == 4
     assert "--again" in again.stderr
     assert run("import", "bp", "earlier.csv", "--yes", "--again").returncode == 0
+
+
+def test_on_a_terminal_a_study_is_closed_only_after_confirmation(started):
+    declined = started("close", "bp", stdin="n\n", terminal=True)
+    assert declined.returncode == 1
+    assert "it cannot be opened again" in declined.stderr
+    assert "Nothing was saved" in declined.stderr
+    assert json.loads(started("show", "bp", "--json").stdout)["status"] == "open"
+    assert started("close", "bp", "--reason", "done", stdin="y\n", terminal=True).returncode == 0
+    assert json.loads(started("show", "bp", "--json").stdout)["status"] == "closed"
+    assert started("close", "bp", "--yes", terminal=True).stderr == ""  # no question
 
 
 def test_a_negative_number_is_accepted_as_a_result(run):

@@ -301,6 +301,7 @@ def test_off_the_menu_regret_may_fall_below_zero():
     ("changed", "expected"),
     [
         ({"theta": np.zeros((2, 2, 2))}, "theta must have shape (L+1, d), got (2, 2, 2)"),
+        ({"theta": [0, 0, 1]}, "got (3,): a single vector is a row as well, [[...]]"),
         ({"theta": np.zeros((0, 3))}, "theta must have shape (L+1, d), got (0, 3)"),
         ({"theta": [[np.nan, 0, 0]]}, "theta must be finite numbers, got NaN or infinity"),
         ({"theta": [[np.inf, 0, 0]]}, "theta must be finite numbers, got NaN or infinity"),

@@ -1,5 +1,7 @@
 """An experiment is data, and bad data gets one sentence that names file, key and expectation."""
 
+from collections import defaultdict
+
 import pytest
 from made_up import TOML
 
@@ -141,3 +143,14 @@ def test_a_short_world_is_played_like_the_longest_one():
     jobs = jobs_of(parse_spec(text, "lower-bound.toml"))
     assert min(job.horizon for job in jobs) == 300
     assert {job.rounds for job in jobs} == {30_000 * 10}
+
+
+def test_the_labels_of_a_policy_begin_with_its_one_name():
+    names = defaultdict(set)
+    for name, text in shipped_specs().items():
+        spec = parse_spec(text, f"{name}.toml")
+        labels = [entry.label for entry in spec.policies]
+        assert len(set(labels)) == len(labels), spec.name
+        for entry in spec.policies:
+            names[entry.policy].add(entry.label.partition(", ")[0])
+    assert {policy: found for policy, found in names.items() if len(found) > 1} == {}

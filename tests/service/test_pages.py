@@ -471,12 +471,37 @@ def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"t__low": "ten"}, "range of taste must be a number"),
-        ({"f__low": ["200", "1", ""]}, "heat must have low < high"),
+        ({"t__low": "ten"}, "“plausible from” of taste must be a number, got 'ten'"),
+        ({"f__low": ["200", "1", ""]}, "“from” of heat must be less than “to”, got 200 and 100"),
+        ({"f__high": ["", "5", ""]}, "“to” of heat must be a number, or levels must be given"),
+        ({"f__step": ["-1", "1", ""]}, "“step” of heat must be positive, got -1"),
+        ({"f__step": ["10", "", ""]}, "either every factor must have a step or levels, or none"),
+        ({"f__baseline": ["50", "3", ""]}, "“now” of heat must lie in 60 to 100 C, got 50"),
+        ({"f__levels": ["7", "", ""]}, "heat must have two levels or more"),
+        (
+            {"f__name": ["", "time", ""]},
+            "“factor” in row 1 must be one line of 1 to 100 characters",
+        ),
+        ({"f__name": []}, "“factor” in row 1 must be one line"),
+        ({"t__name": ""}, "“outcome” of the goal must be one line"),
+        ({"t__matters": "-1"}, "“a difference that matters” of taste must be positive, got -1"),
+        ({"t__baseline": "11"}, "“now, if known” of taste must lie in its range 0 to 10, got 11"),
+        ({"t__unit": "C" * 101}, "“unit” of taste must be one line of at most 100 characters"),
+        ({"seed": "1.5"}, "“Seed” must be a whole number, 0 or more, got '1.5'"),
+        ({"rank": ""}, "“Directions of side effects” must be given for this aim"),
+        (
+            {"rank": "2"},
+            "“Directions of side effects” must lie in 1 to 1, the protected outcomes, got 2",
+        ),
+        ({"aim": "within", "caution": "100"}, "“Caution” must be at least 0% and less than 100%"),
+        ({"aim": "within", "p__tolerance": [""]}, "“tolerance” of bitterness must be given"),
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
-        ({"p__tolerance": ["-1"], "p__harm": ["rise"]}, "tolerance of bitterness must be positive"),
-        ({"p__tolerance": ["1 to 2"]}, "low <= 0 <= high"),
+        (
+            {"p__tolerance": ["-1"], "p__harm": ["rise"]},
+            "“tolerance” of bitterness must be positive",
+        ),
+        ({"p__tolerance": ["1 to 2"]}, "must go from a fall to a rise, such as -0.2 to 0.5"),
         ({"f__levels": ["", "6,25; 12,5", ""]}, "write 6.25 with a point"),
         ({"candidates": "heat\n60\n"}, "column for every factor"),
         ({"candidates": "heat,time\n60\n"}, "must have 2 cells"),
@@ -488,6 +513,52 @@ def test_a_form_with_mistakes_is_shown_again_with_the_reason(running, browser, c
     assert said.lower() in text_of(page).lower()
     assert "Nothing was saved" in text_of(page)
     assert running.store.names() == []
+
+
+def test_all_mistakes_of_a_form_are_reported_at_once_beside_their_fields(running, browser):
+    wrong = {
+        "name": "a/b",
+        "f__low": ["sixty", "1", ""],
+        "f__high": ["100", "five", ""],
+        "f__baseline": ["80", "now", ""],
+        "t__low": "",
+        "p__tolerance": ["little"],
+        "rank": "one",
+        "seed": "-1",
+        "candidates": "heat\n60\n",
+    }
+    page = browser.post("/new", do="preview", **{**example_fields(), **wrong})
+    assert page.status_code == 422
+    alert = re.search(r'role="alert">(.*?)</div>', page.text, re.DOTALL)[1]
+    assert re.findall(r'href="#([^"]+)"', alert) == re.findall(r'<li id="([^"]+)\.m"', alert)
+    blamed = [
+        "name",
+        "f.low.1",
+        "f.high.2",
+        "f.baseline.2",
+        "t.low",
+        "p.tolerance.1",
+        "seed",
+        "rank",
+    ]
+    assert re.findall(r'href="#([^"]+)"', alert) == blamed
+    for field in blamed:
+        tag = re.search(rf'<input [^>]*id="{re.escape(field)}"[^>]*>', page.text)[0]
+        assert f'aria-invalid="true" aria-describedby="{field}.m"' in tag
+    assert page.text.count("aria-invalid") == len(blamed)
+    for typed in ("a/b", "sixty", "five", "little", "one", "-1"):
+        assert f'value="{typed}"' in page.text
+    assert "novalidate" in page.text  # a browser would stop at the first
+    assert running.store.names() == []
+
+
+def test_a_study_set_up_by_form_may_be_cautious(running, browser):
+    fields = {**example_fields(), "aim": "within", "rank": "", "caution": "95"}
+    assert "the first questions stay near the baseline" in text_of(
+        browser.post("/new", do="preview", **fields)
+    )
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
+    assert Study.open("tea", running.store).plan.knobs == {"caution": 0.95}
 
 
 def test_more_rows_come_without_script(browser):

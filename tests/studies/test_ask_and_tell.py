@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from clinic import AIM, FACTORS, PROTECTED, TARGET, WORLD, clinic, play
+from clinic import FACTORS, PROTECTED, TARGET, WORLD, clinic, play
 from running import Running
 from sidestep.errors import (
     AlreadyAnswered,
@@ -324,7 +324,7 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     late = study.ask()
     study.close(accept=True, reason="good enough")
     assert [event.kind for event in study.history()[-2:]] == ["accepted", "closed"]
-    with pytest.raises(StudyClosed):
+    with pytest.raises(StudyClosed, match="may still be told.*to go on, create another study"):
         study.ask(new=True)
     assert not study.tell(late.id, 138).repeated
     assert study.close().repeated
@@ -630,8 +630,15 @@ def test_the_baseline_is_within_a_limit_of_zero():
     assert (best.action, best.within, best.chance) == ({"lisinopril": 20.0}, True, 1.0)
 
 
-def test_the_aim_is_not_a_default_that_nobody_chose():
-    assert AIM["aim"] in ("clean", "within")
+def test_the_clean_aim_is_never_taken_unless_it_is_chosen(refusal):
+    told = {"factors": FACTORS, "target": TARGET}
+    study = Study.create("bp", MemoryStore(), protected=PROTECTED, **told)
+    assert study.plan.aim == "within"
+    assert study.show().data["config"]["aim"] == "within"  # on record, whatever a later default is
+    bare = Outcome("iron", range=(0, 1))
+    message = refusal(Study.create, "bq", MemoryStore(), protected=[*PROTECTED, bare], **told)
+    assert "iron is protected and must have a tolerance" in message
+    assert 'or choose aim="clean"' in message
 
 
 def test_a_confirmation_plays_the_recommendation_and_measures_what_is_least_settled(study):

@@ -202,7 +202,7 @@ def test_more_results_are_said_to_do_what_they_would(study, results, says):
     text = apart(study, unsettled=(Narrowing("sodium", results, 0.8),), within=False)
     assert "Not settled for sodium:" in text
     assert says in text
-    assert "sidestep study ask bp --confirm sodium" in text
+    assert 'study.ask(purpose="confirm", measure="sodium")' in text
 
 
 @pytest.fixture(scope="module")

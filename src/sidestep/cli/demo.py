@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sidestep.cli.terminal import print_card
+from sidestep.cli.terminal import card_json, print_card
 from sidestep.cli.world import CLINIC, clinic_setup, is_within, truly_best
 from sidestep.errors import InputError
 from sidestep.studies.book import Question
@@ -48,20 +48,20 @@ def play(study: Study, rounds: int) -> None:
         study.tell(ticket.id, answer(study, ticket), actor="laboratory")
 
 
-def by_hand(study: Study) -> None:
+def by_hand(study: Study, storage: str) -> None:
     """Play round after round, with results that a person types or has simulated."""
     print(HELP, file=sys.stderr)
     while True:
         ticket = study.ask()
-        print_card(ticket.card, as_json=False)
-        word = _typed(study, ticket)
+        print_card(ticket.card, as_json=False, storage=storage)
+        word = _typed(study, ticket, storage)
         if word is None:
             return
         receipt = study.tell(ticket.id, word)
         print(f"{receipt}\n")
 
 
-def _typed(study: Study, ticket: Ticket) -> float | None:
+def _typed(study: Study, ticket: Ticket, storage: str) -> float | None:
     """A result that was typed or simulated; None: enough."""
     from sidestep.studies.values import read_number
 
@@ -74,7 +74,7 @@ def _typed(study: Study, ticket: Ticket) -> float | None:
             return None
         if typed in ("b", "e"):
             shown = study.best() if typed == "b" else study.explain()
-            print_card(shown.card, as_json=False)
+            print_card(shown.card, as_json=False, storage=storage)
             continue
         if not typed:
             return answer(study, ticket)
@@ -84,17 +84,16 @@ def _typed(study: Study, ticket: Ticket) -> float | None:
             print(error, file=sys.stderr)
 
 
-def conclude(study: Study, storage: str | Path, *, as_json: bool) -> None:
+def conclude(study: Study, storage: str, *, as_json: bool) -> None:
     """Print the recommendation and the truly best regimen, which only the simulation knows."""
     best = study.best()
     number, _ = truly_best(study, CLINIC)
     truth = _truth(study, best.action) if best.action else {}
     if as_json:
-        print(
-            json.dumps({**best.to_json(), "truth": truth, "truly_best": number}, ensure_ascii=False)
-        )
+        told = {**card_json(best.card, storage), "truth": truth, "truly_best": number}
+        print(json.dumps(told, ensure_ascii=False))
         return
-    print_card(best.card, as_json=False)
+    print_card(best.card, as_json=False, storage=storage)
     if best.action:
         effects = ", ".join(truth["effects"])
         inside = "within" if truth["within"] else "not within"

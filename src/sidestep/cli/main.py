@@ -210,7 +210,7 @@ def demo(
 
     study = clinic.opened(storage, seed)
     if rounds is None and sys.stdin.isatty():
-        clinic.by_hand(study)
+        clinic.by_hand(study, storage)
     else:
         clinic.play(study, rounds or 20)
     clinic.conclude(study, storage, as_json=as_json)

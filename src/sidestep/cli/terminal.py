@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,33 +68,24 @@ def open_study(name: str, storage: str, actor: str | None = None) -> "Study":
 def print_card(card: "Card", *, as_json: bool, storage: str = DEFAULT) -> None:
     """Print the card as text of the terminal's width, or as JSON; its commands include the storage."""
     if as_json:
-        print(json.dumps(card.to_json(), ensure_ascii=False))
+        print(json.dumps(card_json(card, storage), ensure_ascii=False))
         return
     wide = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 80
-    text = _with_storage(card, storage).text(max(wide, 60))
+    text = card.text(max(wide, 60), _options(storage))
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         text = text.replace(card.title, f"\033[1m{card.title}\033[0m", 1)
     print(text)
 
 
-def _with_storage(card: "Card", storage: str) -> "Card":
-    """The card with commands that can be typed as they are."""
-    from sidestep.studies.cards.card import Command
+def card_json(card: "Card", storage: str) -> dict[str, Any]:
+    """The card for a program; its text is that of the terminal."""
+    return {**card.to_json(), "text": card.text(options=_options(storage))}
 
-    if storage in (DEFAULT, os.environ.get("SIDESTEP_STORAGE")):
-        return card
-    sections = tuple(
-        section._replace(
-            content=tuple(
-                each._replace(text=f"{each.text} -s {quote(storage)}")
-                if isinstance(each, Command)
-                else each
-                for each in section.content
-            )
-        )
-        for section in card.sections
-    )
-    return replace(card, sections=sections)
+
+def _options(storage: str) -> str:
+    """What a command needs to find the storage."""
+    known = storage in (DEFAULT, os.environ.get("SIDESTEP_STORAGE"))
+    return "" if known else f"-s {quote(storage)}"
 
 
 def ask_twice(doubt: str) -> None:

@@ -31,12 +31,18 @@ NEXT_TO_NOTHING = 0.1  # squared distance to rank k below which larger ranks are
 
 
 class Spectrum(NamedTuple):
-    """Singular values of the protected estimates, their error bound, and how many are decided."""
+    """Singular values of the protected estimates, their error bound, and how many are decided.
 
-    values: FloatArray  # descending; (min(L, d),)
-    error: float  # with probability 1 - delta every true singular value is within this distance
-    separated: int  # number of singular values that are certainly above zero
-    undecided: int  # number of further ones that may or may not reach the resolution
+    values      the singular values, descending; (min(L, d),)
+    error       with probability 1 - delta every true singular value is within this distance
+    separated   number of singular values that are certainly above zero
+    undecided   number of further ones that may or may not reach the resolution
+    """
+
+    values: FloatArray
+    error: float
+    separated: int
+    undecided: int
 
 
 def spectrum(

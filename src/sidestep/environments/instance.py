@@ -91,7 +91,7 @@ class Instance:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        theta = np.array(self.theta, dtype=float, ndmin=2)
+        theta = np.array(self.theta, dtype=float)
         _check_vectors(theta, self.norm_bound)
         if not isinstance(self.actions, (*SOLIDS, Arms, FreshArms, Menus)):
             words = ", ".join(kind.__name__ for kind in SOLIDS)
@@ -217,7 +217,8 @@ def protected_rank(theta: FloatArray) -> int:
 
 def _check_vectors(theta: FloatArray, norm_bound: float) -> None:
     if theta.ndim != 2 or theta.size == 0:
-        raise InputError(f"theta must have shape (L+1, d), got {theta.shape}")
+        hint = ": a single vector is a row as well, [[...]]" if theta.ndim == 1 else ""
+        raise InputError(f"theta must have shape (L+1, d), got {theta.shape}{hint}")
     if not np.isfinite(theta).all():
         raise InputError("theta must be finite numbers, got NaN or infinity")
     lengths = np.linalg.norm(theta, axis=1)

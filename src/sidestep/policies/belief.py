@@ -40,7 +40,11 @@ CERTAIN = 0.05  # a rank that the spectrum excludes at this level gets probabili
 
 
 class Interval(NamedTuple):
-    """An estimate, and an interval that contains the truth with the required probability."""
+    """An estimate, and an interval that contains the truth with the required probability.
+
+    estimate    the estimated value
+    low, high   the ends of the interval
+    """
 
     estimate: float
     low: float

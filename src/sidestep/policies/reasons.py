@@ -36,7 +36,11 @@ LEVEL = 0.95  # probability of the interval for the feedback
 
 
 class Expected(NamedTuple):
-    """The predicted feedback, with an interval of probability 0.95."""
+    """The predicted feedback, with an interval of probability 0.95.
+
+    estimate    the prediction
+    low, high   the ends of the interval
+    """
 
     estimate: float
     low: float

@@ -56,19 +56,29 @@ SHORTLIST = 24  # draws whose best action on a solid is a candidate, within tole
 
 
 class Rival(NamedTuple):
-    """Another arm that may be the best."""
+    """Another arm that may be the best.
+
+    arm           its row among the arms
+    probability   that it is the best
+    ahead         value of the recommended arm minus the value of this one, with an interval
+    action        its vector; (d,)
+    """
 
     arm: int
     probability: float
-    ahead: Interval  # value of the recommended arm minus the value of this one
-    action: FloatArray  # (d,)
+    ahead: Interval
+    action: FloatArray
 
 
 class Loss(NamedTuple):
-    """Loss of stopping now: the largest value minus that of the recommended action, over draws."""
+    """Loss of stopping now: the largest value minus that of the recommended action, over draws.
+
+    mean   its mean
+    high   its upper bound at the required level
+    """
 
     mean: float
-    high: float  # upper bound at the required level
+    high: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,20 +24,31 @@ MANY = 10_000  # if more results than this are needed, no number is given
 
 
 class Settling(NamedTuple):
-    """The measurement that removes most of the contested variance."""
+    """The measurement that removes most of the contested variance.
 
-    action: FloatArray  # (d,)
-    arm: int | None  # row among the arms; None on a solid
-    vector: int  # index of the measured outcome
-    share: float  # share of the contested variance that it removes
+    action   the action to play; (d,)
+    arm      its row among the arms; None on a solid
+    vector   index of the measured outcome
+    share    share of the contested variance that it removes
+    """
+
+    action: FloatArray
+    arm: int | None
+    vector: int
+    share: float
 
 
 class Narrowing(NamedTuple):
-    """The effect of more results of one outcome, along the recommended action, on its interval."""
+    """The effect of more results of one outcome, along the recommended action, on its interval.
 
-    vector: int  # index of the outcome
-    more: int | None  # results that would settle it if its estimate stays; None: no number would
-    half: float  # half-length of its interval after these results
+    vector   index of the outcome
+    more     number of results that would settle it if its estimate stays; None: no number would
+    half     half-length of its interval after these results
+    """
+
+    vector: int
+    more: int | None
+    half: float
 
 
 def verdict_of(low: float, high: float, begin: float, end: float) -> str:

@@ -10,16 +10,26 @@ MOST_ROUNDS = 200  # of the estimate of the rounds left
 
 
 class Effect(NamedTuple):
-    """A change from the baseline in the unit of the outcome, with its 95% interval."""
+    """A change from the baseline in the unit of the outcome, with its 95% interval.
+
+    estimate    the estimated change
+    low, high   the ends of the interval
+    verdict     of a protected outcome with a tolerance: "within", "beyond" or "not settled"
+    """
 
     estimate: float
     low: float
     high: float
-    verdict: str | None = None  # of a protected outcome: "within", "beyond", "not settled"
+    verdict: str | None = None
 
 
 class Contender(NamedTuple):
-    """A candidate that may be the best."""
+    """A candidate that may be the best.
+
+    candidate     its number; None in a box
+    action        its values: {"dose": 40.0, ...}
+    probability   that it is the best
+    """
 
     candidate: int | None
     action: Setting
@@ -27,41 +37,66 @@ class Contender(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A candidate as `explain` lists it."""
+    """A candidate as `explain` lists it.
+
+    candidate     its number
+    action        its values: {"dose": 40.0, ...}
+    effects       its effect on every outcome, by name
+    probability   that it is the best; 0 if it is below 0.01
+    """
 
     candidate: int
     action: Setting
     effects: dict[str, Effect]
-    probability: float  # of being the best; 0 if it is below 0.01
+    probability: float
 
 
 class Loss(NamedTuple):
-    """Loss of stopping now, in the target's unit: the mean, and a bound with probability 0.95."""
+    """Loss of stopping now, in the target's unit.
+
+    mean   its mean
+    high   a bound that holds with probability 0.95
+    """
 
     mean: float
     high: float
 
 
 class Narrowing(NamedTuple):
-    """The effect of more results of one outcome, at the recommended setting, on its interval."""
+    """The effect of more results of one outcome, at the recommended setting, on its interval.
+
+    outcome   name of the outcome
+    results   number of results that would settle it if the estimate stays; None: no number would
+    width     half-length of its interval after these results
+    """
 
     outcome: str
-    results: int | None  # results that would settle it if the estimate stays; None: no number would
-    width: float  # half-length of its interval after these results
+    results: int | None
+    width: float
 
 
 class Settling(NamedTuple):
-    """The one result that would remove most of the uncertainty between recommendation and rival."""
+    """The one result that would remove most of the uncertainty between recommendation and rival.
+
+    candidate   where it is measured; None in a box
+    action      its values: {"dose": 40.0, ...}
+    outcome     what is measured
+    share       share of that variance that it removes
+    """
 
     candidate: int | None
     action: Setting
     outcome: str
-    share: float  # share of that variance that it removes
+    share: float
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Every candidate, the most probable best first. Prints as a card of the first few."""
+    """Every candidate, the most probable best first. Prints as a card of the first few.
+
+    rows   a `Row` for every candidate
+    card   the card
+    """
 
     rows: tuple[Row, ...]
     card: Card = field(repr=False)
@@ -94,24 +129,41 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Best:
-    """The recommendation if the study stopped today. Prints as its card."""
+    """The recommendation if the study stopped today. Prints as its card.
 
-    action: Setting | None = None  # None: there are no results yet
+    action        what to set: {"dose": 40.0, ...}; None: there are no results yet
+    candidate     its number; None in a box
+    effects       its effect on every outcome, by name
+    clean         effect on the target that no protected outcome shares; for the aim "clean"
+    within        whether it is assured to be within limits; None: aim "clean"
+    chance        probability of being within all limits
+    probability   that it is the best candidate
+    contenders    candidates that may be the best: itself first, then its rivals
+    loss          loss of stopping now
+    enough        whether the mean loss is less than what matters; None: `matters` is not set
+    rounds_left   the fewest and the most rounds until it is enough, if asked for; 200: or more
+    unsettled     protected outcomes that are not settled, the least settled first
+    settles       the one result that would settle most
+    counts        number of results, by outcome
+    needed        number of results that a first recommendation needs
+    card          the card
+    """
+
+    action: Setting | None = None
     candidate: int | None = None
     effects: dict[str, Effect] = field(default_factory=dict)
-    clean: Effect | None = None  # effect that no protected outcome shares; for the aim "clean"
-    within: bool | None = None  # whether it is assured to be within limits; None: aim "clean"
-    chance: float | None = None  # probability of being within all limits
+    clean: Effect | None = None
+    within: bool | None = None
+    chance: float | None = None
     probability: float | None = None
-    contenders: tuple[Contender, ...] = ()  # itself first, then its rivals
+    contenders: tuple[Contender, ...] = ()
     loss: Loss | None = None
-    # whether the mean loss is less than what matters; None: `matters` is not set
     enough: bool | None = None
-    rounds_left: tuple[int, int] | None = None  # the fewest and the most; MOST_ROUNDS: or more
-    unsettled: tuple[Narrowing, ...] = ()  # the least settled first
+    rounds_left: tuple[int, int] | None = None
+    unsettled: tuple[Narrowing, ...] = ()
     settles: Settling | None = None
-    counts: dict[str, int] = field(default_factory=dict)  # results per outcome
-    needed: int = 0  # results that a first recommendation needs
+    counts: dict[str, int] = field(default_factory=dict)
+    needed: int = 0
     card: Card = field(repr=False, default=Card("best", ""))
 
     @property

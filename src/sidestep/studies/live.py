@@ -72,7 +72,10 @@ class Live:
         if found is not None:
             return question_of(found), None
         if log.head.status == CLOSED:
-            raise StudyClosed(f"study {self._name!r} is closed and asks nothing more")
+            raise StudyClosed(
+                f"study {self._name!r} is closed and asks nothing more: results of its questions may "
+                "still be told, and `best` still answers; to go on, create another study"
+            )
         from sidestep.studies.deciding import decide  # noqa: PLC0415
 
         book = self.follow(log)

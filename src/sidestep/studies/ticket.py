@@ -62,11 +62,17 @@ def ticket_of(plan: Plan, question: Question, card: Card) -> Ticket:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was saved, and the numbers of its entries in the record."""
+    """What was saved, and the numbers of its entries in the record.
+
+    entries    numbers of the entries
+    ticket     number of the question; None without one
+    repeated   whether it was on record already, so that nothing was written
+    card       the card
+    """
 
     entries: tuple[int, ...]
     ticket: int | None
-    repeated: bool  # whether it was on record already, so that nothing was written
+    repeated: bool
     card: Card = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:

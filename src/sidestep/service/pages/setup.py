@@ -1,21 +1,29 @@
 """The form that sets up a study: rows of factors and outcomes, read as arguments of `Study.create`."""
 
-import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
 from sidestep.service.pages.forms import Form
+from sidestep.service.pages.mistakes import (
+    FACTOR,
+    PROTECTED,
+    TARGET,
+    Line,
+    Mistakes,
+    factor_of,
+    outcome_of,
+)
 from sidestep.service.pages.views import question_view
 from sidestep.studies.book import Question
+from sidestep.studies.candidates import candidates_of
+from sidestep.studies.cards.overview import apart_text
 from sidestep.studies.factors import Factor
-from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.store import check_name
 from sidestep.studies.study import Study
-from sidestep.studies.values import checked_positive, read_number
+from sidestep.studies.values import checked_text, exact, read_number
 
-FACTOR = ("name", "unit", "low", "high", "step", "levels", "baseline")
-OUTCOME = ("name", "unit", "low", "high", "tolerance", "harm", "baseline")
-FIGURE = re.compile(r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?")  # 6.25; and 6,25, refused with advice
 FEWEST, MORE, MOST = 3, 2, 40  # rows of a form
 
 
@@ -36,11 +44,11 @@ def rows_of(form: Form) -> Rows:
     more = form.text("do")
     return Rows(
         _rows(form, "f", FACTOR, MORE if more == "more-factors" else 0),
-        _rows(form, "p", OUTCOME, MORE if more == "more-outcomes" else 0),
+        _rows(form, "p", PROTECTED, MORE if more == "more-outcomes" else 0),
     )
 
 
-def _rows(form: Form, prefix: str, fields: tuple[str, ...], more: int) -> list[dict[str, str]]:
+def _rows(form: Form, prefix: str, fields: Iterable[str], more: int) -> list[dict[str, str]]:
     columns = {field: form.column(f"{prefix}.{field}") for field in fields}
     count = max(len(columns["name"]) + more, FEWEST)
     return [
@@ -49,112 +57,108 @@ def _rows(form: Form, prefix: str, fields: tuple[str, ...], more: int) -> list[d
     ]
 
 
-def read_setup(form: Form) -> dict[str, Any]:
-    """The arguments of `Study.create`; raises one sentence if something is wrong."""
-    found = rows_of(form)
+def read_setup(form: Form) -> tuple[dict[str, Any], Mistakes]:
+    """The arguments of `Study.create`, and everything that is wrong with the form."""
+    mistakes, found = Mistakes(), rows_of(form)
+    mistakes.tried("name", lambda: check_name(form.text("name")))
+    mistakes.tried("title", lambda: checked_text("“Title”", form.text("title")))
+    factors = [Line(mistakes, FACTOR, row, "f", n) for n, row in _filled(found.factors)]
+    goal = Line(mistakes, TARGET, {field: form.text(f"t.{field}") for field in TARGET}, "t")
+    others = [Line(mistakes, PROTECTED, row, "p", n) for n, row in _filled(found.outcomes)]
     settings: dict[str, Any] = {
         "title": form.text("title"),
         "vocabulary": form.text("vocabulary") or "experiment",
-        "factors": [_factor(row) for row in found.factors if row["name"]],
-        "target": _target(form),
-        "protected": [_protected(row) for row in found.outcomes if row["name"]],
-        "candidates": form.table("candidates"),
-        "seed": int(form.maybe_number("seed", "the seed") or 0),
+        "factors": [factor_of(line) for line in factors],
+        "target": outcome_of(goal),
+        "protected": [outcome_of(line) for line in others],
+        "candidates": mistakes.tried("candidates", lambda: form.table("candidates")),
     }
+    if not factors:
+        mistakes["f.name.1"] = "“What you set” must name one factor or more, got none"
+    _check_names([*factors, goal, *others])
+    _check_candidates(mistakes, settings["factors"], settings["candidates"])
+    return settings | _more(form, mistakes, others), mistakes
+
+
+def _filled(rows: list[dict[str, str]]) -> list[tuple[int, dict[str, str]]]:
+    """The rows in which something was typed, with their numbers from 1."""
+    return [
+        (n, row)
+        for n, row in enumerate(rows, start=1)
+        if any(text for field, text in row.items() if field != "harm")
+    ]
+
+
+def _check_names(lines: list[Line]) -> None:
+    names = [line.cells["name"] for line in lines]
+    for place, (line, name) in enumerate(zip(lines, names, strict=True)):
+        if name and name in names[:place]:
+            line.blame(
+                "name", f"factors and outcomes must have different names, got {name!r} twice"
+            )
+
+
+def _check_candidates(mistakes: Mistakes, factors: list[Factor | None], table: Any) -> None:
+    """Check that the factors have a grid, a box or a table together."""
+    built = [factor for factor in factors if factor is not None]
+    if not built or len(built) < len(factors):
+        return
+    bare = [n for n, factor in enumerate(built, start=1) if not factor.grid]
+    field = f"f.step.{(bare or [1])[0]}" if table is None else "candidates"
+    mistakes.tried(field, lambda: candidates_of(built, table))
+
+
+def _more(form: Form, mistakes: Mistakes, protected: list[Line]) -> dict[str, Any]:
+    """Aim, caution and seed."""
+
+    def whole(field: str, what: str) -> int | None:
+        text = form.text(field)
+        return mistakes.tried(field, lambda: _whole(what, text)) if text else None
+
+    more: dict[str, Any] = {"seed": whole("seed", "“Seed”") or 0}
     if form.text("aim") == "clean":
-        rank = form.maybe_number("rank", "the number of directions")
-        settings |= {"aim": "clean", "rank": None if rank is None else int(rank)}
-    return settings
+        what, most = "“Directions of side effects”", len(protected)
+        rank = whole("rank", what)
+        if most and not form.text("rank"):
+            mistakes["rank"] = f"{what} must be given for this aim, got nothing"
+        if rank is not None and not 1 <= rank <= most:
+            mistakes["rank"] = f"{what} must lie in 1 to {most}, the protected outcomes, got {rank}"
+        return more | {"aim": "clean", "rank": rank}
+    for line in protected:
+        if not line.cells["tolerance"]:
+            line.blame("tolerance", f"{line.what('tolerance')} must be given, got nothing")
+    if caution := form.text("caution"):
+        level = mistakes.tried("caution", lambda: _share("“Caution”", caution))
+        more["knobs"] = {"caution": level}
+    return more
+
+
+def _whole(what: str, text: str) -> int:
+    number = read_number(what, text)
+    if number < 0 or number != int(number):
+        raise InputError(f"{what} must be a whole number, 0 or more, got {text!r}")
+    return int(number)
+
+
+def _share(what: str, text: str) -> float:
+    """A share from its percentage: 95 is 0.95."""
+    percentage = read_number(what, text.removesuffix("%"))
+    if not 0 <= percentage < 100:
+        raise InputError(f"{what} must be at least 0% and less than 100%, got {text!r}")
+    return float(exact(percentage) / 100)
 
 
 def first_question(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The first question of the study, computed in memory and not stored."""
     study = Study.create(name, MemoryStore(), actor="preview", **settings)
-    if study.plan.context:
-        raise InputError("a form sets up no context, got one")
     study.ask()
     question: Question = study.questions()[0]
     return {
         **question_view(study.plan, question),
         "words": study.plan.words,
         "candidates": len(study.plan.candidates),
+        "apart": apart_text(study.plan),
     }
-
-
-def _factor(row: dict[str, str]) -> Factor:
-    name, levels = row["name"], _levels(row["levels"])
-    words = levels is not None and any(isinstance(level, str) for level in levels)
-    baseline: Any = row["baseline"] or None
-    if baseline is not None and not words:
-        baseline = read_number(f"the baseline of {name}", baseline)
-    return Factor(
-        name,
-        _maybe(f"low of {name}", row["low"]) if levels is None else None,
-        _maybe(f"high of {name}", row["high"]) if levels is None else None,
-        unit=row["unit"],
-        step=_maybe(f"the step of {name}", row["step"]) if levels is None else None,
-        levels=levels,
-        baseline=baseline,
-    )
-
-
-def _levels(text: str) -> list[Any] | None:
-    """Levels as people write them: 0; 6.25; 12.5, or words."""
-    parts = [part.strip() for part in text.replace(";", "\n").splitlines() if part.strip()]
-    if not parts:
-        return None
-    if all(FIGURE.fullmatch(part) for part in parts):
-        return [read_number("a level", part) for part in parts]
-    return parts
-
-
-def _target(form: Form) -> Outcome:
-    name = form.text("t.name")
-    return Outcome(
-        name,
-        form.text("t.unit"),
-        goal=form.text("t.goal") or "raise",
-        range=_range(name, form.text("t.low"), form.text("t.high")),
-        baseline=_maybe(f"the baseline of {name}", form.text("t.baseline")),
-        matters=_maybe(f"what matters of {name}", form.text("t.matters")),
-    )
-
-
-def _protected(row: dict[str, str]) -> Outcome:
-    name = row["name"]
-    return Outcome(
-        name,
-        row["unit"],
-        range=_range(name, row["low"], row["high"]),
-        tolerance=_tolerance(name, row["tolerance"], row["harm"]),
-        baseline=_maybe(f"the baseline of {name}", row["baseline"]),
-    )
-
-
-def _tolerance(name: str, text: str, harm: str) -> Any:
-    """The tolerance: a number, or "-0.2 to 0.5" if the two sides differ.
-
-    If only an increase or only a decrease is harmful, the other side has no limit.
-    """
-    what, (low, to, high) = f"the tolerance of {name}", text.partition("to")
-    if to:
-        return _maybe(what, low.strip()), _maybe(what, high.strip())
-    size = _maybe(what, text)
-    if size is None or harm not in ("rise", "fall"):
-        return size
-    checked_positive(what, size)
-    return (None, size) if harm == "rise" else (-size, None)
-
-
-def _range(name: str, low: str, high: str) -> Any:
-    if not low and not high:
-        return None
-    what = f"the range of {name or 'the goal'}"
-    return read_number(what, low), read_number(what, high)
-
-
-def _maybe(what: str, text: str) -> float | None:
-    return read_number(what, text) if text else None
 
 
 EXAMPLE: dict[str, tuple[str, ...]] = {

@@ -9,6 +9,7 @@ from sidestep.errors import SidestepError
 from sidestep.service import listing
 from sidestep.service.auth import Caller
 from sidestep.service.pages.forms import Form, Posted
+from sidestep.service.pages.mistakes import FACTOR, PROTECTED, TARGET, Mistakes
 from sidestep.service.pages.setup import Rows, first_question, read_setup, rows_of
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.views import day_text
@@ -53,15 +54,18 @@ def set_up(request: Request, caller: Owner, form: Posted) -> Response:
     """Show the first question, or set the study up."""
     if form.text("do").startswith("more"):
         return _new_page(request, caller, form)
+    settings, mistakes = read_setup(form)
+    if mistakes:
+        return _new_page(request, caller, form, mistakes=mistakes)
+    name = form.text("name")
     try:
-        name, settings = form.text("name"), read_setup(form)
-        preview = first_question(name or "preview", settings)
+        preview = first_question(name, settings)
         if form.text("do") != "create":
             return _new_page(request, caller, form, preview=preview)
         store, actor = request.app.state.desk.store, caller.signs()
         Study.create(name, store, actor=actor, key=form.maybe("key"), **settings)
     except SidestepError as error:
-        return _new_page(request, caller, form, error=str(error), status=422)
+        return _new_page(request, caller, form, mistakes=Mistakes({"": str(error)}))
     return go(request, study_path(name))
 
 
@@ -71,11 +75,16 @@ def _new_page(
     form: Form,
     *,
     preview: dict[str, Any] | None = None,
-    error: str = "",
-    status: int = 200,
+    mistakes: Mistakes | None = None,
 ) -> Response:
-    context = {"form": form, "rows": rows_of(form), "preview": preview, "error": error}
-    return page(request, "new.html", context, status, caller=caller)
+    context = {
+        "form": form,
+        "rows": rows_of(form),
+        "labels": {"f": FACTOR, "t": TARGET, "p": PROTECTED},
+        "preview": preview,
+        "mistakes": mistakes or {},
+    }
+    return page(request, "new.html", context, 422 if mistakes else 200, caller=caller)
 
 
 def _line(request: Request, line: listing.Line) -> dict[str, Any]:

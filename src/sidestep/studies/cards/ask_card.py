@@ -14,6 +14,7 @@ from sidestep.studies.cards.words import (
     number,
     percent,
     plain,
+    quoted,
     short,
     signed,
     with_unit,
@@ -285,9 +286,20 @@ def fence_text(plan: Plan, body: Mapping[str, Any]) -> str:
 
 
 def _then(plan: Plan, name: str, question: Question) -> Command:
-    values = [f"{each}=VALUE" for each in question.panel] if len(question.panel) > 1 else ["VALUE"]
-    example = f"{plan.factors[0].name}=..."
+    factor, otherwise = plan.factors[0].name, f"if something else was {plan.words.done}"
+    return tell_command(name, question)._replace(
+        call_note=f"(given={{{quoted(factor)}: ...}} {otherwise})",
+        command_note=f"(--given {factor}=... {otherwise})",
+    )
+
+
+def tell_command(name: str, question: Question) -> Command:
+    """How to tell the result: a value, or a value for every outcome of a panel that is awaited."""
+    values, told = ["VALUE"], "value"
+    if len(question.panel) > 1:
+        names = question.waiting or question.panel
+        values = [f"{each}=VALUE" for each in names]
+        told = "{" + ", ".join(f"{quoted(each)}: value" for each in names) + "}"
     return Command(
-        command("tell", name, question.id, *values),
-        f"(--given {example} if something else was {plan.words.done})",
+        f"study.tell({question.id}, {told})", command("tell", name, question.id, *values)
     )

@@ -25,6 +25,7 @@ from sidestep.studies.cards.words import (
     listed,
     number,
     percent,
+    quoted,
     set_text,
     short,
     signed,
@@ -59,7 +60,7 @@ def _nothing_yet(plan: Plan, name: str, best: Best) -> Card:
         "There is nothing to recommend: no results yet. A first recommendation needs about "
         f"{best.needed}."
     )
-    ask = Command(command("ask", name))
+    ask = Command("study.ask()", command("ask", name))
     return Card(
         kind="best",
         title="If you stopped today",
@@ -197,8 +198,14 @@ def _open(plan: Plan, name: str, best: Best) -> list[Content]:
     if best.unsettled:
         content.append(unsettled_text(plan, best, best.unsettled[0]))
     if best.unsettled or best.within is False:
-        which = best.unsettled[0].outcome if best.unsettled else "any"
-        content.append(Command(command("ask", name, "--confirm", which)))
+        which = best.unsettled[0].outcome if best.unsettled else None
+        measure = f", measure={quoted(which)}" if which else ""
+        content.append(
+            Command(
+                f'study.ask(purpose="confirm"{measure})',
+                command("ask", name, "--confirm", which or "any"),
+            )
+        )
     if others := [narrowing.outcome for narrowing in best.unsettled[1:]]:
         content.append(Prose(f"{listed(others)}.", lead="Not settled either:"))
     if best.settles is not None and not (best.enough and best.within is not False):
@@ -210,8 +217,13 @@ def _settling(plan: Plan, name: str, settles: Settling) -> list[Content]:
     """The one result that would settle most, and how to ask for it."""
     content: list[Content] = [settling_text(plan, settles)]
     if settles.candidate is not None:
-        words = ("--candidate", settles.candidate, "--measure-only", settles.outcome)
-        content.append(Command(command("ask", name, *words)))
+        number, outcome = settles.candidate, settles.outcome
+        content.append(
+            Command(
+                f"study.ask(allowed=[{number}], measure_only={quoted(outcome)})",
+                command("ask", name, "--candidate", number, "--measure-only", outcome),
+            )
+        )
     return content
 
 

@@ -62,10 +62,12 @@ class Table(NamedTuple):
 
 
 class Command(NamedTuple):
-    """The command to type next; a page shows a form instead."""
+    """What to do next: a call in Python, a command on a terminal; a page shows a form instead."""
 
-    text: str
-    note: str = ""
+    call: str
+    command: str  # its storage is not part of it: text(options="-s pilot.db")
+    call_note: str = ""
+    command_note: str = ""
 
 
 Content: TypeAlias = Prose | Table | Command
@@ -93,11 +95,15 @@ class Card:
         """The numbers, and the card as text."""
         return {"card": self.kind, "title": self.title, **self.data, "text": str(self)}
 
-    def text(self, width: int = 80) -> str:
-        """The card as plain text."""
+    def text(self, width: int = 80, options: str | None = None) -> str:
+        """The card as plain text, for Python.
+
+        width     length of the longest line
+        options   for a terminal: its commands, each with these options; may be empty
+        """
         from sidestep.studies.cards.text import card_text  # noqa: PLC0415
 
-        return card_text(self, width)
+        return card_text(self, width, options)
 
     def html(self) -> str:
         """The card as a fragment of a page, without style."""

@@ -47,7 +47,8 @@ def _content_to_json(content: Content) -> dict[str, Any]:
     if isinstance(content, Prose):
         return {"lead": content.lead, "text": content.text}
     if isinstance(content, Command):
-        return {"command": content.text, "note": content.note}
+        call, command, call_note, note = content
+        return {"command": command, "note": note, "call": call, "call_note": call_note}
     rows = [[_cell_to_json(cell) for cell in row] for row in content.rows]
     return {"head": list(content.head), "rows": rows}
 
@@ -56,7 +57,9 @@ def _content_from_json(content: Mapping[str, Any]) -> Content:
     if "text" in content:
         return Prose(content["text"], content["lead"])
     if "command" in content:
-        return Command(content["command"], content["note"])
+        command, note = content["command"], content["note"]
+        # A server of version 0.2 sends no calls.
+        return Command(content.get("call", command), command, content.get("call_note", note), note)
     if "rows" in content:
         rows = tuple(tuple(_cell_from_json(cell) for cell in row) for row in content["rows"])
         return Table(rows, tuple(content["head"]))

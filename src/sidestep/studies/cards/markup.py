@@ -84,8 +84,8 @@ def _content(content: Content) -> Markup:
         return tag("p", *lead, content.text)
     if isinstance(content, Table):
         return _table(content)
-    note = tag("small", content.note) if content.note else Markup("")
-    return tag("p", tag("code", content.text), Markup(" "), note, class_="command")
+    note = tag("small", content.call_note) if content.call_note else Markup("")
+    return tag("p", tag("code", content.call), Markup(" "), note, class_="command")
 
 
 def _table(table: Table) -> Markup:

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 
 from sidestep.studies.book import Book, Question
+from sidestep.studies.cards.ask_card import tell_command
 from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
-from sidestep.studies.cards.words import command, counted, listed
+from sidestep.studies.cards.words import command, counted, listed, set_text
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.storage.events import written
 from sidestep.studies.storage.store import CLOSED, Head
@@ -53,7 +54,16 @@ def goal_text(plan: Plan) -> str:
 def _menu_text(plan: Plan) -> str:
     if plan.candidates.is_box:
         return "Any values of the ranges are allowed."
-    return f"{len(plan.candidates)} {plan.words.candidates} are allowed."
+    allowed = f"{len(plan.candidates)} {plan.words.candidates} are allowed."
+    return " ".join(filter(None, (allowed, apart_text(plan))))
+
+
+def apart_text(plan: Plan) -> str:
+    """That the baseline is no candidate, as where it is off the steps of a factor; else empty."""
+    if plan.candidates.is_box or plan.candidates.find(plan.baseline) is not None:
+        return ""
+    now = set_text(plan.factors, plan.baseline)
+    return f"The baseline, {now}, is not one of them: it is neither asked nor recommended."
 
 
 def _open_lines(plan: Plan, questions: list[Question], closed: bool) -> tuple[Prose | Table, ...]:  # noqa: FBT001
@@ -94,10 +104,10 @@ def _counts(plan: Plan, book: Book) -> list[tuple[str, ...]]:
 
 def _next(head: Head, questions: list[Question]) -> Command:
     if head.status == CLOSED:
-        return Command(command("history", head.name))
+        return Command("study.history()", command("history", head.name))
     if questions:
-        return Command(command("tell", head.name, questions[0].id, "VALUE"))
-    return Command(command("ask", head.name))
+        return tell_command(head.name, questions[0])
+    return Command("study.ask()", command("ask", head.name))
 
 
 def list_card(shown: list[Card]) -> Card:

@@ -20,14 +20,17 @@ GAP = 2
 BAR = 15  # characters of a gauge
 
 
-def card_text(card: Card, width: int = 80) -> str:
-    """The whole card, no line longer than `width` unless a single word is."""
+def card_text(card: Card, width: int = 80, options: str | None = None) -> str:
+    """The whole card, no line longer than `width` unless a single word is.
+
+    It shows calls in Python; with `options`, even empty ones, the commands of a terminal.
+    """
     room = max(len(section.label) for section in card.sections) if card.sections else 0
     lines = [_spread(card.title, card.aside, width)]
     for section in card.sections:
         if section.spaced:
             lines.append("")
-        lines.extend(_section(section, room + GAP if section.label else 0, width))
+        lines.extend(_section(section, room + GAP if section.label else 0, width, options))
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -38,22 +41,26 @@ def _spread(left: str, right: str, width: int) -> str:
     return left + " " * gap + right if gap > 1 else f"{left}\n{right:>{width}}"
 
 
-def _section(section: Section, room: int, width: int) -> Iterator[str]:
+def _section(section: Section, room: int, width: int, options: str | None) -> Iterator[str]:
     margin = " " * (INDENT + room)
     label = " " * INDENT + section.label.ljust(room)
     for content in section.content:
-        for line in _content(content, width - len(margin)):
+        for line in _content(content, width - len(margin), options):
             yield label + line
             label = margin
 
 
-def _content(content: Content, width: int) -> list[str]:
+def _content(content: Content, width: int, options: str | None) -> list[str]:
     if isinstance(content, Prose):
         words = f"{content.lead} {content.text}".strip()
         return textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
     if isinstance(content, Command):
-        note = textwrap.wrap(content.note, width) if content.note else []
-        return [content.text, *note]
+        if options is None:
+            return [content.call, *textwrap.wrap(content.call_note, width)]
+        return [
+            f"{content.command} {options}".strip(),
+            *textwrap.wrap(content.command_note, width),
+        ]
     return _table(content, width)
 
 

@@ -1,5 +1,6 @@
 """The words and numbers of a card: a vocabulary per study, and as many digits as a person needs."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,6 +93,11 @@ def limit_text(outcome: Outcome) -> str:
 def command(verb: str, *arguments: object) -> str:
     """What to type: words with spaces are quoted as a shell wants them."""
     return " ".join(["sidestep study", verb, *(quote(str(each)) for each in arguments)])
+
+
+def quoted(text: str) -> str:
+    """A text as Python writes it, in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def local_time(at: str) -> str:
