@@ -21,8 +21,13 @@ ROOT = Path(__file__).parents[1]
 IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" / "warfarin.csv")
 
 
+# they come first, and so go to one process, which compiles what the policies share only once
+COMPILING = ("test_instance.py", "test_policies.py", "test_simulate.py", "test_deviations.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that need a server, ours or PostgreSQL, only in `make test`."""
+    """Compile first. Run tests that need a server, ours or PostgreSQL, only in `make test`."""
+    items.sort(key=lambda item: item.path.name not in COMPILING)
     for item in items:
         words = getattr(item, "callspec", None)
         if "service" in item.path.parts or (words and {"postgresql", "http"} & {*words._idlist}):

@@ -1,4 +1,4 @@
-"""`sidestep study` in a folder with a set-up, as the command runs it but in this process."""
+"""`sidestep` and `sidestep study` as the commands run, but in this process."""
 
 import io
 import sys
@@ -17,14 +17,14 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """`sidestep study` in a folder with a set-up, as the command runs it but in this process."""
+def command(tmp_path, monkeypatch, capsys):
+    """`sidestep` in an empty folder, as the command runs but in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SIDESTEP_STORAGE", raising=False)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
 
     def call(*arguments, stdin="", terminal=False):
-        monkeypatch.setattr(sys, "argv", ["sidestep", "study", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["sidestep", *map(str, arguments)])
         typed = io.StringIO(stdin)
         typed.isatty = lambda: terminal
         monkeypatch.setattr(sys, "stdin", typed)
@@ -32,6 +32,16 @@ def run(tmp_path, monkeypatch, capsys):
             main()
         printed = capsys.readouterr()
         return Done(left.value.code or 0, printed.out, printed.err)
+
+    return call
+
+
+@pytest.fixture
+def run(command, tmp_path):
+    """`sidestep study` in a folder with a set-up."""
+
+    def call(*arguments, **settings):
+        return command("study", *arguments, **settings)
 
     call.folder = tmp_path
     example = call("create", "--example").stdout

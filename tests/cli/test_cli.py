@@ -35,12 +35,12 @@ def spec(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_every_command_has_help_with_an_example(command):
-    done = sidestep(*command.split(), "--help")
+@pytest.mark.parametrize("word", ["", *COMMANDS])
+def test_every_command_has_help_with_an_example(word, command):
+    done = command(*word.split(), "--help")
     assert done.returncode == 0
     assert "Usage" in done.stdout
-    assert not command or "Example: sidestep" in done.stdout
+    assert not word or "Example: sidestep" in done.stdout
 
 
 def test_version_is_the_package_version():
@@ -49,10 +49,10 @@ def test_version_is_the_package_version():
     assert sidestep("--version").stdout == f"sidestep {__version__}\n"
 
 
-@pytest.mark.parametrize(("command", "key"), [("policies", "policy"), ("environments", "world")])
-def test_catalogs_are_listed_for_people_and_for_programs(command, key):
-    rows = json.loads(sidestep(command, "--json").stdout)
-    plain = sidestep(command).stdout
+@pytest.mark.parametrize(("word", "key"), [("policies", "policy"), ("environments", "world")])
+def test_catalogs_are_listed_for_people_and_for_programs(word, key, command):
+    rows = json.loads(command(word, "--json").stdout)
+    plain = command(word).stdout
     assert len(rows) >= 5
     for row in rows:
         assert row["what"]
@@ -93,10 +93,12 @@ def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
         (["nonsense"], 2, ["nonsense"]),
     ],
 )
-def test_a_wrong_request_gets_a_sentence_and_its_exit_code(arguments, code, words, tmp_path):
+def test_a_wrong_request_gets_a_sentence_and_its_exit_code(
+    arguments, code, words, command, tmp_path
+):
     (tmp_path / "empty").mkdir()
     (tmp_path / "mine.toml").write_text(SPEC)
-    done = sidestep(*arguments, cwd=tmp_path)
+    done = command(*arguments)
     assert done.returncode == code
     assert all(word in done.stderr for word in words), done.stderr
     assert "Traceback" not in done.stderr
@@ -162,8 +164,7 @@ def seconds_to_start():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("presses", [1, 2])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("jobs", "presses"), [(1, 1), (2, 2)])
 def test_ctrl_c_leaves_within_three_seconds_and_keeps_what_was_finished(tmp_path, jobs, presses):
     path, out = tmp_path / "long.toml", tmp_path / "out"
     path.write_text(SPEC + LONG)  # four short runs, and then four that take minutes

@@ -475,7 +475,8 @@ def test_e7_round_robin_takes_out_the_best_subset_and_all_vectors_are_too_many()
         world = synthetic(6, 4, 2, 100, noise_scale=0.001, seed=seed)
         for word, totals in regret.items():
             policy = ss.RoundRobinLinUCB(world.problem, core_set=word, surrogate="printed")
-            totals.append(ss.simulate(policy, world, 1000, seed).cumulative_regret[-1])
+            trace = ss.simulate(policy, world, 1000, seed, compiled=True)
+            totals.append(trace.cumulative_regret[-1])
         turns = ss.simulate(policy, world, 100, seed)
         order = turns.index[turns.phase == "explore"]
         assert order[:4].tolist() == [3, 4, 1, 2]  # the printed counter starts at 3, all get a turn
