@@ -497,6 +497,7 @@ def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
         ({"aim": "within", "p__tolerance": [""]}, "“tolerance” of bitterness must be given"),
         ({"p__name": ["taste"]}, "different names"),
         ({"name": "a/b"}, "a study's name must"),
+        ({"name": ""}, "“Name” must be given, got nothing"),
         (
             {"p__tolerance": ["-1"], "p__harm": ["rise"]},
             "“tolerance” of bitterness must be positive",

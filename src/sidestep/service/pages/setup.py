@@ -60,6 +60,8 @@ def _rows(form: Form, prefix: str, fields: Iterable[str], more: int) -> list[dic
 def read_setup(form: Form) -> tuple[dict[str, Any], Mistakes]:
     """The arguments of `Study.create`, and everything that is wrong with the form."""
     mistakes, found = Mistakes(), rows_of(form)
+    if not form.text("name"):
+        mistakes["name"] = "“Name” must be given, got nothing"
     mistakes.tried("name", lambda: check_name(form.text("name")))
     mistakes.tried("title", lambda: checked_text("“Title”", form.text("title")))
     factors = [Line(mistakes, FACTOR, row, "f", n) for n, row in _filled(found.factors)]
