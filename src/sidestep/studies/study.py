@@ -191,6 +191,7 @@ class Study(Writing):
             self.name,
             lambda log: self._asked(log, request, author, new=new),
             self._noted,
+            decides=True,
         )
         return self._ticket(question)
 
