@@ -28,18 +28,22 @@ def pairs_over_http(board: Board, places: Places, counts: Counts) -> None:
         with Served(storage, places.folder / "log") as server:
             Load([server.url], drills.STUDY, 1, 5, name="first").start().join()
             for clients in CLIENTS:
-                before = server.cpu()
-                each = counts.pairs // clients
-                load = Load([server.url], drills.STUDY, clients, each, name=f"of-{clients}")
-                load.start().join()
-                cpu = 1000 * (server.cpu() - before) / len(load.told)
-                p50, p99 = (1000 * load.percentile(share) for share in (0.5, 0.99))
-                board.put(
-                    f"pairs a second over HTTP, {clients} client{'s' * (clients > 1)}",
-                    where,
-                    f"{load.rate:.0f}; tell p50 {p50:.0f} ms, p99 {p99:.0f} ms;"
-                    f" {cpu:.1f} ms of the server's CPU a pair",
-                )
+                claim = f"pairs a second over HTTP, {clients} client{'s' * (clients > 1)}"
+                board.put(claim, where, paced(server, clients, counts.pairs))
+
+
+def paced(server: Served, clients: int, pairs: int) -> str:
+    """How fast so many pairs are with so many clients, in a sentence."""
+    before = server.cpu(), time.process_time()
+    load = Load([server.url], drills.STUDY, clients, pairs // clients, name=f"of-{clients}")
+    load.start().join()
+    after = server.cpu(), time.process_time()
+    cpu, ours = (1000 * (b - a) / len(load.told) for a, b in zip(before, after, strict=True))
+    p50, p99 = (1000 * load.percentile(share) for share in (0.5, 0.99))
+    return (
+        f"{load.rate:.0f}; tell p50 {p50:.0f} ms, p99 {p99:.0f} ms;"
+        f" {cpu:.1f} ms of the server's CPU a pair, {ours:.1f} of the clients'"
+    )
 
 
 def killed_service(board: Board, places: Places, counts: Counts) -> None:

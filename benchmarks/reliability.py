@@ -24,6 +24,7 @@ HERE = (TESTS, TESTS / "studies", TESTS / "service", Path(__file__).parent)
 sys.path[:0] = map(str, HERE)
 
 import drills  # noqa: E402
+from http_floor import floor_over_http  # noqa: E402
 from long_records import long_record  # noqa: E402
 from over_http import first_paint, killed_service, pairs_over_http  # noqa: E402
 from reference import Client  # noqa: E402
@@ -277,6 +278,7 @@ ROWS = {
     "pairs": pairs_a_second,
     "reopening": reopening,
     "over HTTP": pairs_over_http,
+    "floor": floor_over_http,
     "killed service": killed_service,
     "first paint": first_paint,
 }

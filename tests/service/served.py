@@ -35,17 +35,20 @@ class Served:
 
     def start(self) -> None:
         """Listening when this returns."""
-        command = [sys.executable, "-c", SERVE, "serve", self.storage, "--port", str(self.port)]
-        command += ["--config", os.devnull]
         with self.log.open("ab") as log:
             begin = log.tell()
-            self.process = subprocess.Popen(command, stderr=log, stdout=log)
+            self.process = subprocess.Popen(self.command(), stderr=log, stdout=log)
         deadline = time.monotonic() + START
         while (found := re.search(rb"listening at (\S+:(\d+))", self._said(begin))) is None:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"no server: {self._said(begin)[-500:].decode()}")
             time.sleep(0.02)
         self.url, self.port = found[1].decode(), int(found[2])
+
+    def command(self) -> list[str]:
+        """What starts it."""
+        command = [sys.executable, "-c", SERVE, "serve", self.storage, "--port", str(self.port)]
+        return [*command, "--config", os.devnull]
 
     def _said(self, begin: int) -> bytes:
         return self.log.read_bytes()[begin:]

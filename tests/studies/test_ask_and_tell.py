@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from sidestep.errors import (
 )
 from sidestep.service.client import Client
 from sidestep.studies.storage.memory import MemoryStore
+from sidestep.studies.storage.sql import SqlLog
 from sidestep.studies.study import Study
 from sidestep.studies.units import Factor, Outcome
 
@@ -386,6 +388,28 @@ def test_a_snapshot_changes_nothing_but_the_time_it_takes(tmp_path, monkeypatch)
 def asks_next(study):
     ticket = study.ask(actor="someone else", key="the next one")
     return ticket.action, ticket.measure, ticket.card.data["state"]
+
+
+def test_what_a_study_wrote_itself_is_not_read_again(tmp_path, monkeypatch):
+    study = clinic(tmp_path / "clinic.db")
+    study.tell(study.ask().id, 100.0)
+
+    def read(*_):
+        raise AssertionError("an entry was read")
+
+    monkeypatch.setattr(SqlLog, "events", read)
+    assert study.ask().card.data["results"] == 1
+
+
+def test_a_result_is_saved_while_another_thread_computes(tmp_path):
+    study = clinic(tmp_path / "clinic.db")
+    ticket = study.ask()
+    saved = threading.Thread(target=study.tell, args=(ticket.id, 100.0))
+    with study._turn:
+        saved.start()
+        saved.join(10)
+        assert not saved.is_alive()
+    assert study.ask().card.data["results"] == 1
 
 
 def test_two_open_objects_of_one_study_see_each_others_entries(tmp_path):

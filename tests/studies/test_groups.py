@@ -7,7 +7,7 @@ import pytest
 
 from clinic import clinic
 from sidestep.errors import AlreadyAnswered, InputError, KeyReused, StorageFull, TicketNotFound
-from sidestep.studies.storage.groups import Groups
+from sidestep.studies.storage.groups import PASSED, Groups
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.study import Study
@@ -50,7 +50,7 @@ def held():
             with ThreadPoolExecutor(len(calls)) as pool:
                 futures = [pool.submit(call) for call in calls]
                 line = next(iter(self.groups._lines.values()))
-                while len(line) < len(calls):
+                while len(line.results) + len(line.questions) < len(calls):
                     pass
                 self.gate.set()
             return futures
@@ -132,8 +132,7 @@ def test_where_the_commit_fails_nobody_is_acknowledged(store, held, monkeypatch)
 
     calls = [
         lambda: shared.ask(actor="a"),
-        lambda: shared.ask(actor="b"),
-        lambda: held.groups.write(store, "bp", full),
+        lambda: held.groups.write(store, "bp", full, decides=True),
     ]
     assert all(isinstance(f.exception(), StorageFull) for f in held.together(calls))
     assert store.head("bp").seq == before
@@ -161,6 +160,30 @@ def test_many_waiting_entries_are_saved_in_groups_and_none_is_left(store, held):
     held.groups.close()
     assert held.sizes == [1, 3, 3, 1]
     assert not held.groups._lines
+
+
+def test_results_are_saved_first_and_questions_two_at_a_time(store, held):
+    store.create("s", {}, actor="ada", body={})
+    held.hold(store, "s")
+    calls = [
+        lambda n=n: held.groups.write(store, "s", append(f"k{n}"), decides=n < 5) for n in range(8)
+    ]
+    seqs = [future.result().seq for future in held.together(calls)]
+    held.groups.close()
+    assert held.sizes == [1, 3, 2, 2, 1]
+    assert max(seqs[5:]) < min(seqs[:5])
+
+
+def test_a_stream_of_results_does_not_keep_a_question_waiting_for_ever(store, held):
+    store.create("s", {}, actor="ada", body={})
+    held.groups._most = 1
+    held.hold(store, "s")
+    calls = [
+        lambda n=n: held.groups.write(store, "s", append(f"k{n}"), decides=n == 0)
+        for n in range(PASSED + 5)
+    ]
+    question = held.together(calls)[0].result()
+    assert question.seq == 1 + PASSED + 1
 
 
 def test_closing_waits_for_what_was_handed_in(store, held):

@@ -8,6 +8,7 @@ sum_v R_v^2 |g_v(a) - g_v(b)|^2  in the metric V_v^-1, where g_v is the gradient
 (policies/standpoint.py).
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -108,9 +109,12 @@ def reasons_for(
     return Reasons(named, _shares(here, slopes, query.action), price, expected, inside)
 
 
-def expected_feedback(problem: Problem, prior: Prior, evidence: Evidence, query: Query) -> Expected:
-    """The predicted feedback of a query, with its interval."""
-    return _expected(problem, _posterior_of(prior, evidence), prior, evidence, query)
+def expected_feedback(
+    problem: Problem, prior: Prior, evidence: Evidence, queries: Iterable[Query]
+) -> list[Expected]:
+    """The predicted feedback of every query, with its interval."""
+    posterior = _posterior_of(prior, evidence)
+    return [_expected(problem, posterior, prior, evidence, query) for query in queries]
 
 
 def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatArray:

@@ -197,9 +197,11 @@ class Desk:
         name: str,
         act: Callable[[Log], T],
         after: Callable[[T], None] | None = None,
+        *,
+        decides: bool = False,
     ) -> T:
         """What `act` returned, once it is saved; notices are sent afterwards."""
-        done = self.groups.write(store, name, act, after)
+        done = self.groups.write(store, name, act, after, decides=decides)
         self._notices.saw(name, done)
         return done
 

@@ -45,6 +45,7 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
     rng = np.random.default_rng([plan.seed, seq])
     last = book.last or plan.baseline
     actions = allowed_of(plan, mind.actions(context), request, last)
+    pending = _pending(mind, book)
     with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
         panel = ask_panel(
             mind.policy,
@@ -52,7 +53,7 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
             actions,
             rng,
             request.panel,
-            _pending(mind, book),
+            pending,
             _restrictions(mind, request),
         )
     number, action = panel[0].arm, panel[0].query.action
@@ -68,7 +69,7 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
         "phase": panel[0].phase,
         "effects": {name: list(each[0][:3]) for name, each in mind.effects(vector[None]).items()},
     }
-    return body | reasons_body(mind, panel[0], body, vector)
+    return body | reasons_body(mind, panel[0], body, vector, others=bool(pending))
 
 
 def _restrictions(mind: Mind, request: Request) -> Restrictions | None:

@@ -20,6 +20,7 @@ from sidestep.studies.storage.store import CLOSED, Log, Snapshot, Store
 if TYPE_CHECKING:
     from sidestep.studies.mind import Mind
 
+NOTED = ("asked", "answered")  # events that change no earlier result
 EVERY = 100  # events from one snapshot to the next
 
 
@@ -89,7 +90,7 @@ class Live:
 
     def took(self, event: Event) -> None:
         """Take note of our own saved event; in a shared transaction the book may have it already."""
-        if event.prev_hash == self.book.hash:
+        if event.prev_hash == self.book.hash and event.kind in NOTED:
             self.book.take([event])
         if self._mind is not None and self.book.seq - self.book.kept >= EVERY:
             self._keep(self._mind)

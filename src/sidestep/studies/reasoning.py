@@ -9,6 +9,7 @@
 All are in closed form (policies/reasons.py): nothing in the record depends on posterior draws.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from sidestep.core.arrays import FloatArray
@@ -21,8 +22,13 @@ from sidestep.studies.mind import Mind
 Body = dict[str, Any]
 
 
-def reasons_body(mind: Mind, found: Decision, asked: Body, action: FloatArray) -> Body:
-    """The reasons for a question; asked: its candidate, its setting and what it measures."""
+def reasons_body(
+    mind: Mind, found: Decision, asked: Body, action: FloatArray, *, others: bool
+) -> Body:
+    """The reasons for a question; asked: its candidate, its setting and what it measures.
+
+    others: whether other questions are pending, which the decision takes into account
+    """
     if found.shares is None:
         return {}
     rival = None if found.rival is None else _named(mind, found.rival)
@@ -36,16 +42,25 @@ def reasons_body(mind: Mind, found: Decision, asked: Body, action: FloatArray) -
         },
         "price": float(found.price or 0.0) * mind.plan.target.half,
         "best": rival if found.price and rival else played,
-        "expected": {name: _expected(mind, action, name) for name in asked["measure"]},
+        "expected": _expected(mind, found, action, asked["measure"], others=others),
     }
 
 
-def _expected(mind: Mind, action: FloatArray, name: str) -> list[float]:
-    """Prediction of a result: estimate, low, high; pending questions are not taken into account."""
-    index = mind.plan.index(name)
-    policy, query = mind.policy, Query(action, index)
-    found = expected_feedback(policy.problem, policy.knobs.prior, mind.state.evidence, query)
-    return _in_units(mind, index, found)
+def _expected(
+    mind: Mind, found: Decision, action: FloatArray, names: Sequence[str], *, others: bool
+) -> dict[str, list[float]]:
+    """Predictions of the results: estimate, low, high; pending questions are not taken into account."""
+    policy, indices = mind.policy, [mind.plan.index(name) for name in names]
+    if found.expected and not others and len(names) == 1 and (action == found.query.action).all():
+        predicted = [found.expected]  # by the decision, from the same posterior
+    else:
+        queries = [Query(action, index) for index in indices]
+        evidence = mind.state.evidence
+        predicted = expected_feedback(policy.problem, policy.knobs.prior, evidence, queries)
+    return {
+        name: _in_units(mind, index, each)
+        for name, index, each in zip(names, indices, predicted, strict=True)
+    }
 
 
 def _in_units(mind: Mind, index: int, expected: Expected) -> list[float]:

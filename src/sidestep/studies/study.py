@@ -190,7 +190,8 @@ class Study(Writing):
             self._store,
             self.name,
             lambda log: self._asked(log, request, author, new=new),
-            self._noted,
+            lambda asked: self._noted(asked[1:]),
+            decides=True,
         )
         return self._ticket(question)
 
@@ -199,12 +200,6 @@ class Study(Writing):
     ) -> tuple[Question, Event | None]:
         with self._turn:
             return self._live.asked(log, request, author, new=new)
-
-    def _noted(self, asked: tuple[Question, Event | None]) -> None:
-        """Take note of our own saved question."""
-        if asked[1] is not None:
-            with self._turn:
-                self._live.took(asked[1])
 
 
 def _kept_rows(store: Store, digest: str | None) -> Any:

@@ -1,6 +1,6 @@
 """The methods of a study that write: results, corrections, withdrawals, closing. They need no numpy."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -10,6 +10,7 @@ from sidestep.studies.cards.told_card import told_card
 from sidestep.studies.factors import setting_of
 from sidestep.studies.reading import Reading
 from sidestep.studies.recording import Author, Told, Written
+from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import Log
 from sidestep.studies.ticket import Receipt, Ticket
 
@@ -150,10 +151,23 @@ class Writing(Reading):
         return self._write(lambda log: recording.close(log, decision, author, reason))
 
     def _write(self, act: Callable[[Log], Written]) -> Receipt:
-        done = self._save(self._store, self.name, act)
+        done = self._save(self._store, self.name, act, lambda done: self._noted(done.events))
         card = told_card(self.plan, self.name, done)
         entries = tuple(event.seq for event in done.events)
         return Receipt(entries, done.events[0].ticket, done.repeated, card)
+
+    def _noted(self, saved: Iterable[Event | None]) -> None:
+        """Take note of our own saved entries, so that the next ask need not read them.
+
+        Not while another thread is computing: nobody waits for that to save a result.
+        """
+        if self._turn.acquire(blocking=False):
+            try:
+                for event in saved:
+                    if event is not None:
+                        self._live.took(event)
+            finally:
+                self._turn.release()
 
 
 def _number(ticket: int | Ticket | None) -> int | None:

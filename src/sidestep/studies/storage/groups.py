@@ -4,6 +4,10 @@ Most of the time of an entry is spent waiting for the disk, which takes as long 
 sixteen. A caller gets its result after the commit that contains its entry; if that commit fails, all of
 its callers get the error. The callers take turns: one saves for all, then the next of those that arrived
 in the meantime.
+
+A question is decided inside its transaction, which takes several times as long as saving a result. So
+results and questions are saved in separate transactions, results first and questions two at a time: a
+result waits for at most two decisions.
 """
 
 import threading
@@ -17,6 +21,8 @@ from sidestep.studies.storage.store import Log, Store, write
 
 T = TypeVar("T")
 MOST = 64  # most entries in one transaction, so that nobody waits too long
+DECIDED = 2  # most questions in one transaction: a result that arrives waits for their decisions
+PASSED = 8  # transactions of results in a row before a waiting question
 YOUR_TURN = object()  # message to the next caller that saves
 
 
@@ -26,6 +32,27 @@ class _Waiting(NamedTuple):
     act: Callable[[Log], Any]
     after: Callable[[Any], None] | None
     told: "SimpleQueue[Any]"
+
+
+class _Line:
+    """Who waits to write to one study."""
+
+    def __init__(self) -> None:
+        self.results: deque[_Waiting] = deque()
+        self.questions: deque[_Waiting] = deque()
+        self._passed = 0  # transactions of results in a row while a question waited
+
+    def group(self, most: int, *, decides: bool) -> list[_Waiting]:
+        """Take out those of one kind that are saved together."""
+        line, most = (self.questions, min(most, DECIDED)) if decides else (self.results, most)
+        self._passed = self._passed + 1 if self.questions and not decides else 0
+        return [line.popleft() for _ in range(min(len(line), most))]
+
+    def following(self) -> _Waiting | None:
+        """Whose turn it is: results go first, unless they passed a question too often."""
+        lines = (self.results, self.questions)
+        ordered = lines if self._passed < PASSED else reversed(lines)
+        return next((line[0] for line in ordered if line), None)
 
 
 class _Refused(NamedTuple):
@@ -46,7 +73,7 @@ class Groups:
 
     def __init__(self, *, most: int = MOST, watch: Callable[[int], object] = id) -> None:
         self._most, self._watch = most, watch
-        self._lines: dict[tuple[int, str], deque[_Waiting]] = {}  # of studies that are written to
+        self._lines: dict[tuple[int, str], _Line] = {}  # of studies that are written to
         self._turn = threading.Condition()
 
     def write(
@@ -55,15 +82,18 @@ class Groups:
         name: str,
         act: Callable[[Log], T],
         after: Callable[[T], None] | None = None,
+        *,
+        decides: bool = False,
     ) -> T:
         """What `act` returned, once the transaction that it shared with others is durable."""
         me, study = _Waiting(act, after, SimpleQueue()), (id(store), name)
         with self._turn:
             alone = study not in self._lines
-            self._lines.setdefault(study, deque()).append(me)
+            line = self._lines.setdefault(study, _Line())
+            (line.questions if decides else line.results).append(me)
         told: Any = YOUR_TURN if alone else me.told.get()
         if told is YOUR_TURN:
-            self._save_all(store, name)
+            self._save_all(store, name, decides=decides)
             told = me.told.get()
         if isinstance(told, _Refused):
             raise told.why
@@ -75,18 +105,18 @@ class Groups:
         with self._turn:
             self._turn.wait_for(lambda: not self._lines, patience)
 
-    def _save_all(self, store: Store, name: str) -> None:
-        """Save the waiting entries, the caller's own first; then it is the next caller's turn."""
+    def _save_all(self, store: Store, name: str, *, decides: bool) -> None:
+        """Save the waiting entries of a kind, the caller's own first; then it is another's turn."""
         with self._turn:
             line = self._lines[id(store), name]
-            group = [line.popleft() for _ in range(min(len(line), self._most))]
+            group = line.group(self._most, decides=decides)
         try:
             _save(store, name, group)
             self._watch(len(group))
         finally:
             with self._turn:
-                if line:
-                    line[0].told.put(YOUR_TURN)
+                if following := line.following():
+                    following.told.put(YOUR_TURN)
                 else:
                     del self._lines[id(store), name]
                     self._turn.notify_all()

@@ -236,7 +236,7 @@ class Writer(Protocol):
     """Runs `act`, saves the events that it appends, and returns its result once they are durable.
 
     Then `after` is called with the result, in the thread that saved it and before anything else of this
-    study is saved.
+    study is saved. `decides`: `act` decides a question, which takes longer than saving a result.
     """
 
     def __call__(
@@ -245,6 +245,8 @@ class Writer(Protocol):
         name: str,
         act: Callable[[Log], T],
         after: Callable[[T], None] | None = None,
+        *,
+        decides: bool = False,
     ) -> T:
         """What `act` returned."""
         ...
@@ -256,6 +258,7 @@ def write(
     act: Callable[[Log], T],
     after: Callable[[T], None] | None = None,
     *,
+    decides: bool = False,  # makes no difference where entries are saved one by one
     patience: float = 60.0,
 ) -> T:
     """The result of `act`, once it is saved; repeated if the connection to the database was lost.
