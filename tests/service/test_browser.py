@@ -5,6 +5,7 @@ the console or a finding of axe-core fails the story.
 """
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from clinic import clinic, play
 from running import PASSWORD, Running
+from sidestep.service.desk import OpenStudy
 from sidestep.service.pages.shell import PACE
 
 BROWSERS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
@@ -231,12 +233,19 @@ def test_what_a_colleague_answers_appears_without_a_reload(story, tmp_path, monk
 
 
 def test_what_takes_a_while_comes_by_itself(story, tmp_path, monkeypatch):
-    monkeypatch.setattr("sidestep.service.pages.study_view.PATIENCE", 0.0)
+    seen, best_within = threading.Event(), OpenStudy.best_within
+
+    def wait_until_seen(study, patience, context):
+        there = seen.wait(60 if patience is None else 0)
+        return best_within(study, patience, context) if there else None
+
+    monkeypatch.setattr(OpenStudy, "best_within", wait_until_seen)
     with Running(tmp_path / "slow.db") as running:
         play(clinic(running.store), 6)
         with story(running.url, **LOOKS["desktop"]) as it:
             page = it.open("/studies/bp")
             expect(page.get_by_role("heading", name="Being worked out")).to_be_visible()
+            seen.set()
             expect(page.locator("#best .mini")).to_be_visible(timeout=20_000)
             expect(page.locator("#candidates table")).to_be_visible(timeout=20_000)
 

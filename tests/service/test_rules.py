@@ -227,7 +227,7 @@ def test_a_page_of_another_site_changes_nothing(web, study):
 
 
 def test_a_failing_storage_is_a_problem_with_a_sentence(web, study, running, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise errors.StorageFull("disk full: there is no room left")
 
     monkeypatch.setattr(running.app.state.desk.groups, "write", full)
