@@ -100,7 +100,8 @@ def test_effects_over_levels_are_those_against_nothing_done(folder):
 def test_the_page_and_the_terminal_show_how_tolerances_were_kept(folder):
     report = build(folder)
     page = report.page.read_text(encoding="utf-8")
-    assert "Tolerances, by world" in page
+    assert "Share of rounds beyond a tolerance, by world" in page
+    assert "is truly within all tolerances / says that it is" in page
     assert (folder / "figures" / "guarded-all-tolerances.png").stat().st_size > 1000
     lines = "\n".join(table_lines(report.shown.to_dicts()))
     assert "and of tolerances:" in lines

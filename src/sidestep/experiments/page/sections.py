@@ -34,9 +34,10 @@ CAPTIONS = {
     "widths": "Half-width of the interval for the measured effect, before the measurement.",
 }
 
-KEPT = (
-    "Tolerances, by world: share of rounds beyond one; share of runs whose last recommendation is "
-    "truly within all; in brackets, share of runs that say so, and how many of those are right."
+BEYOND = "Share of rounds beyond a tolerance, by world."
+ENDS = (
+    "The last recommendation, by world: share of runs in which it is truly within all tolerances / "
+    "says that it is / is right, of those that say so. Told the paper's aim, a policy says nothing."
 )
 ACROSS = (
     "Final regret, mean ± sd, by world; in brackets the share of runs that turned linear, if any."
@@ -73,20 +74,17 @@ def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
 
 def keeping(worlds: Sequence[WorldSummary]) -> str:
     """How every policy kept the tolerances: one row per policy, one column per world; empty without."""
-    lines: dict[str, Row] = {}
+    rounds: dict[str, Row] = {}
+    ends: dict[str, Row] = {}
     for world in worlds:
         for series in world.series:
             if series.kept:
-                line = lines.setdefault(series.entry, {"policy": series.label.partition(" (")[0]})
-                line[world.spec.title or world.spec.id] = _kept_words(*series.kept)
-    return table(list(lines.values()), KEPT)
-
-
-def _kept_words(beyond: float, within: float, said: float, true: float) -> str:
-    right = "" if math.isnan(true) else f", right {share(true)}"
-    says = "" if math.isnan(said) else f" (says so {share(said)}{right})"
-    ends = "" if math.isnan(within) else f"; ends within {share(within)}{says}"
-    return f"{share(beyond)} beyond{ends}"
+                title, first = world.spec.title or world.spec.id, series.label.partition(" (")[0]
+                beyond, *last = series.kept
+                rounds.setdefault(series.entry, {"policy": first})[title] = share(beyond)
+                known = " / ".join(share(part) for part in last if not math.isnan(part))
+                ends.setdefault(series.entry, {"policy": first})[title] = known.replace("% /", " /")
+    return table(list(rounds.values()), BEYOND) + table(list(ends.values()), ENDS)
 
 
 def _shown(summary: Summary, world: WorldSummary, which: str = "shown") -> polars.DataFrame:

@@ -18,6 +18,7 @@ FIGURE = (
     f"better. Grey band: within {NEAR:g} times the lowest. Hollow marker: more than a tenth of the "
     "runs turned linear."
 )
+PAPER_AIM = "paper-aim"  # our player, told the paper's aim where the world has tolerances
 FIRST, NOISY = ("synthetic", "synthetic"), ("synthetic", "synthetic-r0.1")  # experiment, world
 
 
@@ -63,7 +64,8 @@ def sentences(summary: Summary, pairs: Sequence[Pairs]) -> list[str]:
     """At most five sentences; worlds that were not played are not mentioned."""
     rows = rows_of(summary, pairs)
     found = [_scope(summary), stand(rows, OURS), _first_figure(summary), _why(summary)]
-    return [words for words in [*found, _beside_the_bound(summary)] if words]
+    found += [_beside_the_bound(summary), _within_tolerances(summary)]
+    return [words for words in found if words]
 
 
 def _scope(summary: Summary) -> str:
@@ -163,3 +165,26 @@ def _beside_the_bound(summary: Summary) -> str:
         f"On the unit ball, where the paper's theorem applies, its regret bound holds {holds}: the "
         f"largest regret is {share(float(np.max(parts)))} of the bound."
     )
+
+
+def _within_tolerances(summary: Summary) -> str:
+    """How our policy keeps tolerances, and how it would with the paper's aim."""
+    kept: dict[str, list[Any]] = {OURS: [], PAPER_AIM: []}
+    for world in summary.worlds:
+        for series in world.series:
+            if series.entry in kept and series.kept:
+                kept[series.entry].append(series.kept)
+    if not all(kept.values()):
+        return ""
+    beyond = {entry: _range([one.beyond for one in found]) for entry, found in kept.items()}
+    ends = {entry: _range([one.within for one in found]) for entry, found in kept.items()}
+    return (
+        f"Told the tolerances, it exceeds one in {beyond[OURS]} of the rounds while it learns, by world, "
+        f"and recommends an action truly within all of them in {ends[OURS]} of the runs; told the "
+        f"paper's aim instead, {beyond[PAPER_AIM]} and {ends[PAPER_AIM]}."
+    )
+
+
+def _range(parts: Sequence[float]) -> str:
+    low, high = share(min(parts)), share(max(parts))
+    return low if low == high else f"{low.removesuffix('%')} to {high}"
