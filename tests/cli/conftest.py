@@ -17,7 +17,7 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
+def called(tmp_path, monkeypatch, capsys):
     """`sidestep` in an empty folder, as the command runs but in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SIDESTEP_STORAGE", raising=False)
@@ -37,11 +37,11 @@ def command(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def run(command, tmp_path):
+def run(called, tmp_path):
     """`sidestep study` in a folder with a set-up."""
 
     def call(*arguments, **settings):
-        return command("study", *arguments, **settings)
+        return called("study", *arguments, **settings)
 
     call.folder = tmp_path
     example = call("create", "--example").stdout

@@ -36,8 +36,8 @@ def spec(tmp_path):
 
 
 @pytest.mark.parametrize("word", ["", *COMMANDS])
-def test_every_command_has_help_with_an_example(word, command):
-    done = command(*word.split(), "--help")
+def test_every_command_has_help_with_an_example(word, called):
+    done = called(*word.split(), "--help")
     assert done.returncode == 0
     assert "Usage" in done.stdout
     assert not word or "Example: sidestep" in done.stdout
@@ -50,9 +50,9 @@ def test_version_is_the_package_version():
 
 
 @pytest.mark.parametrize(("word", "key"), [("policies", "policy"), ("environments", "world")])
-def test_catalogs_are_listed_for_people_and_for_programs(word, key, command):
-    rows = json.loads(command(word, "--json").stdout)
-    plain = command(word).stdout
+def test_catalogs_are_listed_for_people_and_for_programs(word, key, called):
+    rows = json.loads(called(word, "--json").stdout)
+    plain = called(word).stdout
     assert len(rows) >= 5
     for row in rows:
         assert row["what"]
@@ -94,11 +94,11 @@ def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
     ],
 )
 def test_a_wrong_request_gets_a_sentence_and_its_exit_code(
-    arguments, code, words, command, tmp_path
+    arguments, code, words, called, tmp_path
 ):
     (tmp_path / "empty").mkdir()
     (tmp_path / "mine.toml").write_text(SPEC)
-    done = command(*arguments)
+    done = called(*arguments)
     assert done.returncode == code
     assert all(word in done.stderr for word in words), done.stderr
     assert "Traceback" not in done.stderr
