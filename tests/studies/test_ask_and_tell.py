@@ -211,6 +211,21 @@ def test_what_was_really_given_is_what_is_learned_from(study):
     assert following["last"] == given
 
 
+def test_a_withdrawn_question_was_not_given(study):
+    first = study.ask()
+    assert first.card.data["last"] is None
+    assert ", the baseline" in str(first.card)  # the change is counted from there
+    study.withdraw(first.id, reason="missed visit")
+    second = study.ask(largest_step={"lisinopril": 10})
+    assert second.card.data["last"] is None
+    assert abs(second.action["lisinopril"] - study.plan.baseline["lisinopril"]) <= 10
+    study.tell(second.id, 138, measured="sodium")
+    third = study.ask(new=True)
+    assert third.card.data["last"] == second.action
+    study.withdraw(third.id, reason="missed visit")
+    assert study.ask().card.data["last"] == second.action
+
+
 def test_part_of_what_was_given_leaves_the_rest_as_asked(study):
     ticket = study.ask()
     value = 10.0 if ticket.action["lisinopril"] != 10.0 else 20.0

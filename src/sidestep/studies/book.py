@@ -75,8 +75,8 @@ class Book:
     rounds: int = 0
     counts: Counter[str] = field(default_factory=Counter)  # results per outcome
     open: dict[int, Question] = field(default_factory=dict)
-    last: Setting | None = None  # the last setting that was used, as far as is known
-    last_of: int = 0  # number of the question, or of the result without one, that `last` belongs to
+    used: Setting | None = None  # the last setting with a result
+    used_of: int = 0  # number of the question, or of the result without one, that `used` belongs to
     results: dict[tuple[int, int], Result] = field(default_factory=dict)  # those after `since`
     revision: int = 0  # how often a result that counted was changed
     stale: bool = False  # a result before `since` was changed: fold again from the beginning
@@ -95,6 +95,12 @@ class Book:
         return next(mine, None)
 
     @property
+    def last(self) -> Setting | None:
+        """The last setting that was used, as far as is known: that of a withdrawn question was not."""
+        asked = next(reversed(self.open.values()), None)
+        return asked.body["action"] if asked and asked.id > self.used_of else self.used
+
+    @property
     def n_results(self) -> int:
         """Number of results that count."""
         return self.counts.total()
@@ -105,26 +111,20 @@ class Book:
             "rounds": self.rounds,
             "counts": dict(self.counts),
             "open": [question.to_json() for question in self.open.values()],
-            "last": self.last,
-            "last_of": self.last_of,
+            "last": self.used,
+            "last_of": self.used_of,
         }
 
     def _asked(self, event: Event) -> None:
         self.rounds += 1
         self.open[event.seq] = question_of(event)
-        self._done(event.seq, event.body["action"])
-
-    def _done(self, number: int, setting: Setting) -> None:
-        """Note the setting used for a question, or for a result without one; the latest is `last`."""
-        if number >= self.last_of:
-            self.last, self.last_of = setting, number
 
     def _answered(self, event: Event) -> None:
         body = event.body
         question = self.open.get(event.ticket or 0)
-        setting = body["action"]
-        if body.get("given"):
-            self._done(event.ticket or event.seq, setting)
+        setting, number = body["action"], event.ticket or event.seq
+        if number >= self.used_of:
+            self.used, self.used_of = setting, number
         result = Result(event.seq, 0, body["outcome"], body["value"], setting, body.get("context"))
         self._add(result)
         if question is not None:
@@ -142,8 +142,8 @@ class Book:
         body = event.body
         place = (body["answer"], body.get("row", 0))
         self.revision += 1
-        if event.ticket == self.last_of:
-            self.last = body["action"]
+        if event.ticket == self.used_of:
+            self.used = body["action"]
         if place[0] <= self.since:
             self.stale = True
             return
@@ -205,6 +205,6 @@ def book_from_json(kept: Mapping[str, Any], seq: int, event_hash: str) -> Book:
         rounds=kept["rounds"],
         counts=Counter(kept["counts"]),
         open={question.id: question for question in opened},
-        last=kept["last"],
-        last_of=kept.get("last_of", 0),
+        used=kept["last"],
+        used_of=kept.get("last_of", 0),
     )

@@ -12,9 +12,11 @@ from sidestep.studies.cards.ask_card import (
     expect_text,
     fence_text,
     is_best,
+    loss_text,
     price_text,
     reason_text,
     risk_text,
+    step_text,
     why_text,
 )
 from sidestep.studies.cards.card import VERDICTS, verdict_of
@@ -24,7 +26,6 @@ from sidestep.studies.cards.overview import age_text
 from sidestep.studies.cards.words import (
     counted,
     digits_of,
-    digits_of_loss,
     limit_text,
     listed,
     number,
@@ -33,10 +34,11 @@ from sidestep.studies.cards.words import (
     signed,
     with_unit,
 )
-from sidestep.studies.factors import Factor, Value
+from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 
+ARROWS = {"up": "↑", "down": "↓", "before:": "→", "baseline:": "→"}  # by the first word of a change
 OLD = 14.0  # days after which an open question is called late
 
 
@@ -114,26 +116,13 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
 
 def given_rows(plan: Plan, body: Mapping[str, Any]) -> list[Given]:
     """What to do, with the change from last time."""
-    last = body.get("last")
     rows = []
     for factor in plan.factors:
-        value = body["action"][factor.name]
-        before = None if last is None else last[factor.name]
-        arrow, change = _change(plan, value, before)
-        rows.append(Given(factor.name, plain(value), factor.unit, change, arrow, factor))
+        change = step_text(plan, body, factor)
+        arrow = ARROWS.get(change.split(" ")[0], "")
+        value = plain(body["action"][factor.name])
+        rows.append(Given(factor.name, value, factor.unit, change, arrow, factor))
     return rows
-
-
-def _change(plan: Plan, value: Value, before: Value | None) -> tuple[str, str]:
-    if before is None:
-        return "", ""
-    if value == before:
-        return "", f"as last {plan.words.round}"
-    if isinstance(value, str) or isinstance(before, str):
-        return "→", f"before: {plain(before)}"
-    return (
-        ("↑", f"up from {plain(before)}") if value > before else ("↓", f"down from {plain(before)}")
-    )
 
 
 def field_of(plan: Plan, name: str, body: Mapping[str, Any]) -> Field:
@@ -167,11 +156,11 @@ def _why(plan: Plan, body: Mapping[str, Any]) -> str:
 def noted_price(plan: Plan, body: Mapping[str, Any]) -> str:
     """What a round costs that is for learning, or that costs more than matters: 2.1 mmHg."""
     price, matters = body.get("price"), plan.target.matters
-    if price is None or price <= 0 or is_best(body, body):
+    if price is None or price <= 0 or is_best(body, body) or not body["results"]:
         return ""
     if body.get("phase") != "explore" and (matters is None or price <= matters):
         return ""
-    return with_unit(number(price, digits_of_loss(plan.target)), plan.target.unit)
+    return loss_text(plan.target, price)
 
 
 def effect_rows(plan: Plan, effects: Mapping[str, Effect], *, goal: bool = True) -> list[EffectRow]:

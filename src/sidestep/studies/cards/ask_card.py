@@ -19,7 +19,7 @@ from sidestep.studies.cards.words import (
     signed,
     with_unit,
 )
-from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.request import CONFIRM
@@ -31,7 +31,7 @@ def ask_card(plan: Plan, name: str, question: Question) -> Card:
     """The question: what to do, what to measure, why, what it costs, what to expect, what it may move."""
     words, body = plan.words, question.body
     sections = [
-        Section(words.verb.capitalize(), (_setting_table(plan, body["action"], body.get("last")),)),
+        Section(words.verb.capitalize(), (_setting_table(plan, body),)),
         Section("Measure", (Prose(_measure_text(plan, question.panel)),)),
     ]
     if why := why_text(plan, body):
@@ -58,24 +58,29 @@ def ask_card(plan: Plan, name: str, question: Question) -> Card:
     )
 
 
-def _setting_table(plan: Plan, setting: Setting, last: Setting | None) -> Table:
-    rows = []
-    for factor in plan.factors:
-        value = setting[factor.name]
-        before = None if last is None else last[factor.name]
-        change = _change_text(plan, factor, value, before)
-        rows.append((factor.name, plain(value), factor.unit, change))
+def _setting_table(plan: Plan, body: Mapping[str, Any]) -> Table:
+    rows = [
+        (
+            factor.name,
+            plain(body["action"][factor.name]),
+            factor.unit,
+            step_text(plan, body, factor),
+        )
+        for factor in plan.factors
+    ]
     return Table(tuple(rows))
 
 
-def _change_text(plan: Plan, factor: Factor, value: Value, before: Value | None) -> str:
-    if before is None:
-        return ""
+def step_text(plan: Plan, body: Mapping[str, Any], factor: Factor) -> str:
+    """How a question changes a factor from the setting before, at first from the baseline."""
+    last, value = body.get("last"), body["action"][factor.name]
+    before = (last or plan.baseline)[factor.name]
     if value == before:
-        return f"as last {plan.words.round}"
+        return f"as last {plan.words.round}" if last else "the baseline"
     if isinstance(value, str) or isinstance(before, str):
-        return f"before: {plain(before)}"
-    return f"{'up' if value > before else 'down'} from {plain(before)}"
+        return f"{'before' if last else 'baseline'}: {plain(before)}"
+    change = f"{'up' if value > before else 'down'} from {plain(before)}"
+    return change if last else f"{change}, the baseline"
 
 
 def _measure_text(plan: Plan, panel: tuple[str, ...]) -> str:
@@ -215,13 +220,20 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
         return ""
     if is_best(body, body):
         return f"It is {_best_words(body)}."
-    less = with_unit(number(price, digits_of_loss(target)), target.unit)
+    less = loss_text(target, price)
     rival, now = body.get("rival"), f"this {plan.words.round}"
     named = "" if rival and is_best(body, rival) else f", {_named(plan, best)}"
     than = f"{_best_words(body)}{named}"
     if price <= HARDLY * (target.matters or target.half / 20):
         return f"It should do about as well as {than}: {less} less {now}."
-    return f"Asking has a price: about {less} worse {now} than {than}{risk_text(plan)}."
+    about = "about " if price <= target.half else ""
+    return f"Asking has a price: {about}{less} worse {now} than {than}{risk_text(plan)}."
+
+
+def loss_text(target: Outcome, loss: float) -> str:
+    """A loss in units: 2.1 mmHg; beyond half the plausible range it is a penalty, and no figure."""
+    more = "" if loss <= target.half else "more than "
+    return more + with_unit(number(min(loss, target.half), digits_of_loss(target)), target.unit)
 
 
 def risk_text(plan: Plan) -> str:
