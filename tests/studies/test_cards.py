@@ -10,8 +10,9 @@ from shlex import quote
 import pytest
 
 from clinic import FACTORS, clinic, play
+from sidestep.studies.advice import Contender
 from sidestep.studies.cards.ask_card import why_text
-from sidestep.studies.cards.best_card import best_card
+from sidestep.studies.cards.best_card import best_card, contest_text
 from sidestep.studies.cards.card import (
     Card,
     Command,
@@ -440,3 +441,16 @@ def test_not_enough_data_is_said_plainly(study):
     assert "Not enough data yet" in str(few.best())
     best = study.best()
     assert "Not enough data yet" not in str(best_card(study.plan, "bp", replace(best)))
+
+
+def test_where_another_is_likelier_the_best_it_is_said_why_this_one_is_recommended():
+    study = clinic(MemoryStore())
+    play(study, 12)
+    best = study.best()
+    rivals = (Contender(18, best.action, 0.01), Contender(24, best.action, 0.79))
+    known = "No. 18 is the best that is known to be within limits."
+    told = replace(best, candidate=18, within=True, probability=0.01, contenders=rivals)
+    assert f"no. 24 79%, no. 18 1%. {known}" in contest_text(study.plan, told).text
+    assert known in contest_text(study.plan, told, shares=False).text
+    assert known not in contest_text(study.plan, replace(told, within=False)).text
+    assert known not in contest_text(study.plan, replace(told, contenders=rivals[:1])).text

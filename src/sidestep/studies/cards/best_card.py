@@ -298,11 +298,20 @@ def contest_text(plan: Plan, best: Best, *, shares: bool = True) -> Prose:
     if best.probability is not None and best.probability >= CLOSE:
         return Prose(f"It is {percent(best.probability)} likely to be the best {words.candidate}.")
     hardly = ", and hardly matters" if best.enough else ""
-    if not shares:
-        return Prose(f"is open{hardly}.", lead=f"Which {words.candidate} is best")
     likeliest = sorted(best.contenders, key=lambda contender: -contender.probability)
+    known = _known_text(plan, best, likeliest)
+    if not shares:
+        return Prose(f"is open{hardly}.{known}", lead=f"Which {words.candidate} is best")
     named = ", ".join(_share_text(contender) for contender in likeliest)
-    return Prose(f"Which {words.candidate} is best is open{hardly}: {named}.")
+    return Prose(f"Which {words.candidate} is best is open{hardly}: {named}.{known}")
+
+
+def _known_text(plan: Plan, best: Best, likeliest: list[Contender]) -> str:
+    """Why it is recommended where another candidate is likelier to be the best."""
+    another = bool(likeliest) and likeliest[0].candidate != best.candidate
+    if not (another and best.within and plan.protected):
+        return ""
+    return f" No. {best.candidate} is the best that is known to be within limits."
 
 
 def _share_text(contender: Contender) -> str:
