@@ -139,13 +139,18 @@ def _missing(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
 
 
 def _curves(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:
-    """Regret on every world with its own figure, one legend for all, and the table across worlds."""
+    """Regret on every world or group of worlds, one legend for all, and the table across worlds."""
     alone = [world for world in worlds if stands_alone(spec, world)]
     drawn = [sections.failure_figure(material.pictures)] if has_failure(spec, worlds) else []
     for world in alone:
         svg = material.pictures[f"{spec.name}-{world.spec.id}-regret"].bare
         words = f"Cumulative regret of every player, {world.spec.title or world.spec.id}."
         drawn.append(picture(svg, words, caption=""))
+    drawn += [
+        picture(material.pictures[f"{name}-regret"].svg, sections.CAPTIONS["regret"], wide=True)
+        for name, members in sheets_of(spec, worlds).items()
+        if "regret" in kinds_of(spec, members)
+    ]
     names = {series.entry: series.name for world in alone for series in world.series}
     keys = legend(styles_for(material.summary), names)
     keys += f'<p class="soft">{text(sections.CAPTIONS["regret"])}</p>\n' if alone else ""
@@ -179,5 +184,8 @@ def _figures(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> 
         drawn += [
             picture(material.pictures[f"{name}-{kind}"].svg, sections.CAPTIONS[kind], wide=True)
             for kind in kinds_of(spec, members)
+            if spec.panel or kind != "regret"
         ]
-    return details("Figures: growth, phases, final regrets, queries, widths", pictures_row(drawn))
+    return details(
+        "More figures: growth, phases, final regrets, queries, widths", pictures_row(drawn)
+    )
