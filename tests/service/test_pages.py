@@ -325,6 +325,26 @@ def test_a_study_is_closed_with_its_recommendation_or_against_it(running, clinic
     assert kinds == ["accepted", "closed"]
 
 
+def test_a_closed_study_takes_no_other_decision(running, browser):
+    study = clinic(running.store)
+    play(study, 12)
+    study.ask(actor="a colleague")
+    assert "/studies/bp/close" in browser.get("/studies/bp?wait=1").text
+    first = {"given__0": "30", "given__1": "7.5", "given__2": "0", "reason": "well tolerated"}
+    for _ in range(2):
+        page = browser.post("/studies/bp/close", how="overrule", **first)
+        assert page.url.params["saved"] == "28"
+    refused = browser.post("/studies/bp/close", how="overrule", **first | {"given__1": "5"})
+    assert refused.status_code == 409
+    assert "Nothing was saved. 'bp' was closed already, with lisinopril 30" in text_of(refused)
+    assert "this decision was not recorded" in text_of(refused)
+    assert running.store.head("bp").seq == 28
+    for page in (refused, browser.get("/studies/bp/close")):
+        assert "This study is closed already" in text_of(page)
+        assert "<form" not in page.text.partition("<main")[2]
+    assert "/studies/bp/close" not in browser.get("/studies/bp?wait=1").text
+
+
 def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
     page = clinic_page.get("/studies/bp/candidates?sort=potassium&order=down")
     assert 'aria-sort="descending"' in page.text

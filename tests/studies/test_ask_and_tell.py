@@ -333,6 +333,38 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     assert tickets[0].id == 2
 
 
+def test_a_closed_study_keeps_its_decision(storage):
+    study = clinic(storage)
+    play(study, 3)
+    named = {"lisinopril": 30, "amlodipine": 7.5, "chlortalidone": 0}
+    first = study.close(overrule=named, reason="well tolerated", key="k")
+    assert study.close(overrule=named, reason="well tolerated").entries == first.entries
+    said = "'bp' was closed already, with lisinopril 30, amlodipine 7.5, chlortalidone 0 mg/day; "
+    for other in (
+        {"accept": True},
+        {"overrule": named | {"amlodipine": 5}, "reason": "well tolerated"},
+        {"overrule": named, "reason": "another reason"},
+        {"reason": "another reason"},
+        {"accept": True, "key": "k"},
+    ):
+        with pytest.raises(StudyClosed, match=f"{said}this decision was not recorded"):
+            study.close(**other)
+    assert [event.kind for event in study.history()[-2:]] == ["overruled", "closed"]
+
+
+def test_an_acceptance_that_is_sent_again_after_a_late_result_is_the_same(storage):
+    study = clinic(storage)
+    play(study, 3)
+    study.close(accept=True, reason="enough", key="k")
+    for lisinopril in (0, 40) * 4:
+        given = study.plan.baseline | {"lisinopril": lisinopril}
+        study.tell(None, 150 - lisinopril, measured="systolic pressure", given=given)
+    assert study.best().action != study.history()[-10].body["action"]
+    assert study.close(accept=True, reason="enough", key="k").repeated
+    with pytest.raises(StudyClosed):
+        study.close(accept=True, reason="enough")
+
+
 def test_nothing_can_be_accepted_before_there_are_results(study, refusal):
     assert "recommendation" in refusal(study.close, accept=True)
     assert [event.kind for event in study.history()] == ["created"]

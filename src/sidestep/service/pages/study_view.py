@@ -17,6 +17,7 @@ from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS, WITHIN
 from sidestep.studies.cards.overview import goal_text
 from sidestep.studies.cards.words import set_text
+from sidestep.studies.closing import decided_text, ending_of
 from sidestep.studies.people.roles import ROLES
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event
@@ -47,7 +48,6 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
     usual = usual_wait(recent)
     return {
         **common(visit),
-        "closed": head.status == CLOSED,
         "facts": facts(study, shown, head.updated.isoformat()),
         "check": check_view(study, head.seq),
         "check_mark": svg.mark(WITHIN),
@@ -75,6 +75,26 @@ def common(visit: Visit) -> dict[str, Any]:
         "goal": goal_text(plan),
         "plan": plan,
         "may": {role: rights.allow(role, study.name) for role in ROLES},
+        "closed": ending_view(study),
+    }
+
+
+def ending_view(study: OpenStudy) -> dict[str, str] | None:
+    """How the study was closed; None if the study is open."""
+    head = study.head()
+    if head.status != CLOSED:
+        return None
+    recent = study.verbs.history(max(0, head.seq - EVENTS))
+    ending = ending_of(recent)
+    if ending is None or ending.closed is recent[0]:  # its decision may be the entry before
+        ending = ending_of(study.verbs.history())
+    if ending is None:
+        return None
+    return {
+        "decided": decided_text(study.plan, ending),
+        "how": ending.decision.kind if ending.decision else "",
+        "reason": ending.closed.reason or "",
+        "by": f"{ending.closed.actor}, {day_text(ending.closed.at)}",
     }
 
 
