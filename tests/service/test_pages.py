@@ -345,6 +345,31 @@ def test_a_closed_study_takes_no_other_decision(running, browser):
     assert "/studies/bp/close" not in browser.get("/studies/bp?wait=1").text
 
 
+@pytest.mark.parametrize("wait", ["?wait=1", ""])
+def test_a_closed_study_shows_its_decision_and_orders_nothing(running, browser, wait):
+    study = clinic(running.store)
+    play(study, 12)
+    study.ask(actor="a colleague")
+    form = text_of(browser.get("/studies/bp/close"))
+    assert re.search(r"Question 26 \([a-z ]+\) is still open. A late answer is accepted", form)
+    named = {"lisinopril": 30, "amlodipine": 7.5, "chlortalidone": 0}
+    study.close(overrule=named, reason="well tolerated")
+    decided = "lisinopril 30, amlodipine 7.5, chlortalidone 0 mg/day"
+    page = text_of(browser.get(f"/studies/bp{wait}"))
+    place = page.index(f"Decided: {decided} (recommendation overruled)")
+    assert place < page.index("“well tolerated”") < page.index("A late answer is still accepted")
+    for words in ("Next question", "Give this", "If you stopped today", "Is it settled", "Price:"):
+        assert words not in page
+    assert "Being worked out" in page or "What the results say" in page
+    field = next(iter(PLAUSIBLE[measured(running, 26)].items()))
+    late = browser.post("/studies/bp/questions/26/answer", **dict([field]))
+    assert "Saved as entry 29" in text_of(late)
+    assert f"Decided: {decided} (recommendation overruled)" in text_of(late)
+    listed = text_of(browser.get("/"))
+    assert f"closed Decided: {decided}" in listed
+    assert listed.count("13 results") == 1
+
+
 def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
     page = clinic_page.get("/studies/bp/candidates?sort=potassium&order=down")
     assert 'aria-sort="descending"' in page.text

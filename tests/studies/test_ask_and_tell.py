@@ -21,6 +21,8 @@ from sidestep.errors import (
     TicketNotFound,
 )
 from sidestep.service.client import Client
+from sidestep.studies.cards.record_card import history_card
+from sidestep.studies.cards.words import set_text
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.sql import SqlLog
 from sidestep.studies.study import Study
@@ -326,6 +328,8 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     late = study.ask()
     study.close(accept=True, reason="good enough")
     assert [event.kind for event in study.history()[-2:]] == ["accepted", "closed"]
+    named = set_text(FACTORS, study.history()[-2].body["action"])
+    assert f"accepted: {named}." in str(history_card(study.plan, "bp", study.history()))
     with pytest.raises(StudyClosed, match="may still be told.*to go on, create another study"):
         study.ask(new=True)
     assert not study.tell(late.id, 138).repeated
@@ -353,12 +357,12 @@ def test_a_closed_study_keeps_its_decision(storage):
 
 
 def test_an_acceptance_that_is_sent_again_after_a_late_result_is_the_same(storage):
-    study = clinic(storage)
+    study = clinic(storage, protected=[])
     play(study, 3)
     study.close(accept=True, reason="enough", key="k")
     for lisinopril in (0, 40) * 4:
         given = study.plan.baseline | {"lisinopril": lisinopril}
-        study.tell(None, 150 - lisinopril, measured="systolic pressure", given=given)
+        study.tell(None, 120 + lisinopril, measured="systolic pressure", given=given)
     assert study.best().action != study.history()[-10].body["action"]
     assert study.close(accept=True, reason="enough", key="k").repeated
     with pytest.raises(StudyClosed):
@@ -378,6 +382,8 @@ def test_a_decision_against_the_recommendation_is_on_record_with_its_reason(stud
     event = study.history()[-2]
     assert (event.kind, event.reason) == ("overruled", "the patient prefers it")
     assert event.body["action"] == setting
+    said = str(history_card(study.plan, "bp", study.history()))
+    assert "overruled, with lisinopril 20, amlodipine 0, chlortalidone 0 mg/day." in said
 
 
 @pytest.mark.full

@@ -34,7 +34,8 @@ def ending_of(events: Iterable[Event]) -> Ending | None:
 
 def decided_text(plan: Plan, ending: Ending) -> str:
     """The setting that was decided on; empty if the study was closed without a decision."""
-    return set_text(plan.factors, ending.decision.body["action"]) if ending.decision else ""
+    action = ending.decision.body.get("action") if ending.decision else None
+    return set_text(plan.factors, action) if action else ""
 
 
 def close(
@@ -75,7 +76,7 @@ def _check_same(
 
 def _is_same(decision: Mapping[str, Any], known: Event | None, *, retried: bool) -> bool:
     """Whether this decision is on record; a late result does not make a retried acceptance another."""
-    if known is None or known.body["overruled"] != decision["overruled"]:
+    if known is None or (known.kind == "overruled") != decision["overruled"]:
         return False
     accepted_again = retried and not decision["overruled"]
-    return accepted_again or bool(known.body["action"] == decision["action"])
+    return accepted_again or bool(known.body.get("action") == decision["action"])

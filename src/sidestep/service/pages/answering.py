@@ -16,7 +16,7 @@ from sidestep.service.pages.not_saved import (
     settled_entry,
 )
 from sidestep.service.pages.shell import go, page, study_path
-from sidestep.service.pages.study_view import common, context_here
+from sidestep.service.pages.study_view import common, context_here, open_text
 from sidestep.service.pages.telling import (
     Telling,
     asked_question,
@@ -156,8 +156,8 @@ def closing(request: Request, visit: Admins) -> Response:
     """The form to close a study."""
     plan, best = visit.study.plan, visit.study.best(context=context_here(visit.study.plan, None))
     named = set_text(plan.factors, best.action) if best.action else ""
-    context = {**common(visit), "best": named, "typed": Form(), "error": ""}
-    return page(request, "close.html", context, caller=visit.caller)
+    context = {"best": named, "open": open_text(visit.study), "typed": Form(), "error": ""}
+    return page(request, "close.html", {**common(visit), **context}, caller=visit.caller)
 
 
 @answering.post("/studies/{name}/close")
@@ -177,5 +177,6 @@ def close(request: Request, visit: Admins, form: Posted) -> Response:
             )
         )
     except SidestepError as error:
-        return not_saved(request, visit, error, "close.html", {"best": "", "typed": form})
+        again = {"best": "", "open": open_text(visit.study), "typed": form}
+        return not_saved(request, visit, error, "close.html", again)
     return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")

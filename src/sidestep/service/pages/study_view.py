@@ -16,7 +16,7 @@ from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS, WITHIN
 from sidestep.studies.cards.overview import goal_text
-from sidestep.studies.cards.words import set_text
+from sidestep.studies.cards.words import listed, set_text
 from sidestep.studies.closing import decided_text, ending_of
 from sidestep.studies.people.roles import ROLES
 from sidestep.studies.plan import Plan
@@ -92,10 +92,20 @@ def ending_view(study: OpenStudy) -> dict[str, str] | None:
         return None
     return {
         "decided": decided_text(study.plan, ending),
-        "how": ending.decision.kind if ending.decision else "",
+        "how": f"recommendation {ending.decision.kind}" if ending.decision else "",
         "reason": ending.closed.reason or "",
         "by": f"{ending.closed.actor}, {day_text(ending.closed.at)}",
     }
+
+
+def open_text(study: OpenStudy) -> str:
+    """That questions are open while the study is closed; empty if none is."""
+    questions = study.questions()
+    if not questions:
+        return ""
+    named = listed([f"{each.id} ({listed(list(each.waiting))})" for each in questions])
+    noun, verb = ("Question", "is") if len(questions) == 1 else ("Questions", "are")
+    return f"{noun} {named} {verb} still open. A late answer is accepted."
 
 
 def facts(study: OpenStudy, shown: Mapping[str, Any], updated: str) -> dict[str, Any]:
