@@ -503,6 +503,56 @@ def test_a_first_question_may_be_kept_near_the_baseline(running, browser):
     assert abs(question.body["action"]["heat"] - 80) <= 10
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("2,5", "write 2.5 with a point"), ("-1", "must be positive"), ("x", "must be a number")],
+)
+def test_a_largest_step_that_cannot_be_used_is_shown_again(running, browser, typed, said):
+    clinic(running.store)
+    page = browser.post("/studies/bp/ask", step__0="10", step__1=typed)
+    assert page.status_code == 422
+    assert re.search(f"Nothing was asked. The largest step of amlodipine .*{said}", text_of(page))
+    assert "Stay near the baseline" in text_of(page)
+    assert 'name="step.0" value="10"' in page.text
+    wrong = r'name="step.1" value="([^"]+)"[^>]* aria-invalid="true" aria-describedby="ask-error"'
+    assert re.findall(wrong, page.text) == [typed]
+    assert page.text.count("aria-invalid") == 1
+    assert "<details open>" in page.text
+    assert running.store.head("bp").seq == 1
+
+
+def test_a_context_that_cannot_be_used_is_shown_again(running, browser):
+    age = Factor("age", 20, 90, baseline=50)
+    model = "0 + lisinopril + amlodipine + chlortalidone + lisinopril:age"
+    clinic(running.store, model=model, context=[age])
+    page = browser.post("/studies/bp/ask", context__0="63,5")
+    assert page.status_code == 422
+    assert "write 63.5 with a point" in text_of(page)
+    assert 'name="context.0" value="63,5"' in page.text
+
+
+def test_the_largest_steps_of_a_question_are_offered_for_the_next(running, browser):
+    study = clinic(running.store)
+    browser.post("/studies/bp/ask", step__0="10", step__2="6.25")
+    field = PLAUSIBLE[measured(running, 2)]
+    saved = browser.post("/studies/bp/questions/2/answer", **field)
+    for page in (saved, browser.get("/studies/bp")):
+        assert "These are the largest steps of the question before." in text_of(page)
+        found = re.findall(r'name="(step.\d)" value="([^"]*)"', page.text)
+        assert found == [("step.0", "10"), ("step.1", ""), ("step.2", "6.25")]
+    browser.post("/studies/bp/ask", **{name.replace(".", "__"): text for name, text in found})
+    page = browser.get("/studies/bp")
+    assert study.questions()[0].body["request"] == {"largest_step": steps_of(study, 2)}
+    study.ask(new=True, actor="Ada", largest_step={"lisinopril": 10})
+    page = browser.get("/studies/bp")
+    assert "Ask another meanwhile, with the largest steps of the question before" in text_of(page)
+    assert re.findall(r'"hidden" name="(step.\d)" value="([^"]*)"', page.text) == [("step.0", "10")]
+
+
+def steps_of(study, number):
+    return study.history(number - 1, 1)[0].body["request"]["largest_step"]
+
+
 def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
     study = clinic(running.store)
     study.tell(None, 139.0, measured="sodium", given=study.plan.baseline)

@@ -16,7 +16,8 @@ from sidestep.service.pages.not_saved import (
     settled_entry,
 )
 from sidestep.service.pages.shell import go, page, study_path
-from sidestep.service.pages.study_view import common, context_here, open_text
+from sidestep.service.pages.study import not_asked
+from sidestep.service.pages.study_view import STEP, common, context_here, open_text
 from sidestep.service.pages.telling import (
     Telling,
     asked_question,
@@ -39,16 +40,19 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 def ask(request: Request, visit: Askers, form: Posted) -> Response:
     """Ask a question, or show the open one again."""
     plan, name = visit.study.plan, visit.study.name
-    ticket = visit.study.verbs.ask(
-        new=form.text("new") == "1",
-        purpose=form.text("purpose") or "learn",
-        measure=form.maybe("measure"),
-        price_cap=form.maybe_number("price_cap", "the price"),
-        largest_step=form.steps("step.", plan.factors),
-        context=form.setting("context.", plan.context),
-        actor=visit.caller.signs(),
-        key=form.maybe("key"),
-    )
+    try:
+        ticket = visit.study.verbs.ask(
+            new=form.text("new") == "1",
+            purpose=form.text("purpose") or "learn",
+            measure=form.maybe("measure"),
+            price_cap=form.maybe_number("price_cap", "the price"),
+            largest_step=form.steps(STEP, plan.factors),
+            context=form.setting("context.", plan.context),
+            actor=visit.caller.signs(),
+            key=form.maybe("key"),
+        )
+    except InputError as error:
+        return not_asked(request, visit, error, form)
     return go(request, f"{study_path(name)}?question={ticket.id}#question")
 
 

@@ -9,6 +9,7 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.pages import svg
 from sidestep.service.pages.best_view import best_view, called
 from sidestep.service.pages.entries import lines_of
+from sidestep.service.pages.forms import Form
 from sidestep.service.pages.lanes import EVENTS, lanes_view
 from sidestep.service.pages.views import day_text, question_view, waiting_view
 from sidestep.studies.advice import Best, Effect
@@ -16,14 +17,16 @@ from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS, WITHIN
 from sidestep.studies.cards.overview import goal_text
-from sidestep.studies.cards.words import listed, set_text
+from sidestep.studies.cards.words import listed, plain, set_text
 from sidestep.studies.closing import decided_text, ending_of
 from sidestep.studies.people.roles import ROLES
 from sidestep.studies.plan import Plan
+from sidestep.studies.request import CONFIRM
 from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED
 from sidestep.studies.story import Belief
 
+STEP = "step."  # how the fields of largest steps begin
 PATIENCE = 0.12  # seconds that a page waits for parts that are not computed yet
 LATEST = 8  # entries on the page
 NUMBERS = 6  # rounds of the story as a table
@@ -55,6 +58,9 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
         "waiting": [waiting_view(plan, each, usual) for each in questions if each is not chosen],
         "context_factors": plan.context,
         "step_factors": [pair for pair in enumerate(plan.factors) if not pair[1].is_category],
+        "typed": last_steps(plan, recent),
+        "wrong": [],
+        "ask_error": "",
         "lanes": lanes_view(plan, recent, questions, shown["counts"]),
         "results": shown["results"],
         "part": parts(study, chosen, patience),
@@ -227,6 +233,15 @@ def candidates_part(
         return None
     asked = None if question is None else question.body["candidate"]
     return candidates_view(study.plan, explanation.rows, best=best.candidate, asked=asked)
+
+
+def last_steps(plan: Plan, events: list[Event]) -> Form:
+    """The largest steps of the latest question, as the form of the next one begins."""
+    asked = [each.body for each in events if each.kind == "asked"]
+    latest = next((body for body in reversed(asked) if body.get("purpose") != CONFIRM), {})
+    steps = latest.get("request", {}).get("largest_step", {})
+    places = enumerate(factor.name for factor in plan.factors)
+    return Form({f"{STEP}{n}": [plain(steps[name])] for n, name in places if name in steps})
 
 
 def usual_wait(events: list[Event]) -> float | None:
