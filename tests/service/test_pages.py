@@ -76,6 +76,10 @@ def test_a_price_that_matters_is_noted_with_a_way_around_it(running, browser):
     assert f"Price: {price:.1f} mmHg worse this visit" in text_of(page).replace(" </b>", " ")
     assert "Asking has a price" not in text_of(page)
     assert f"/studies/bp/questions/{ticket.id}/instead" in page.text
+    assert "Go ahead" not in page.text
+    main = re.findall(r'class="btn main"[^>]*>([^<]+)', page.text.partition("<main")[2])
+    assert main == []  # beside the button that records a result
+    assert "How much of the doubt one result of each would remove:" in text_of(page)
 
 
 def test_a_result_is_saved_and_said_to_be_from_the_record(running, clinic_page):
@@ -383,6 +387,18 @@ def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
         "candidate,lisinopril,amlodipine,chlortalidone,systolic pressure est"
     )
     assert len(lines) == 101
+
+
+@pytest.mark.parametrize("path", ["/studies/bp?wait=1", "/studies/bp/candidates"])
+def test_no_candidate_is_called_recommended_before_there_is_enough_data(running, browser, path):
+    study = clinic(running.store)
+    play(study, 5)
+    noted = re.compile(r'<th scope="row">(\d+)<small>([a-z, ]+)</small>')
+    baseline = str(study.plan.candidates.find(study.plan.baseline))
+    assert noted.findall(browser.get(path).text) == [(baseline, "baseline")]
+    play(study, 7, seed=1)
+    best = str(study.best().candidate)
+    assert noted.findall(browser.get(path).text) == [(best, "recommended")]
 
 
 def test_a_spreadsheet_runs_nothing(running, browser):

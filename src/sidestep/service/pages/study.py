@@ -111,7 +111,7 @@ def candidates(
     table = candidates_view(
         plan,
         explanation.rows,
-        best=best.candidate,
+        best=best,
         asked=None,
         sorting=sorting_of(plan, sort, order),
         begin=begin,

@@ -232,7 +232,7 @@ def candidates_part(
     if explanation is None:
         return None
     asked = None if question is None else question.body["candidate"]
-    return candidates_view(study.plan, explanation.rows, best=best.candidate, asked=asked)
+    return candidates_view(study.plan, explanation.rows, best=best, asked=asked)
 
 
 def last_steps(plan: Plan, events: list[Event]) -> Form:
