@@ -673,6 +673,29 @@ def test_a_study_set_up_by_form_may_be_cautious(running, browser):
     assert Study.open("tea", running.store).plan.knobs == {"caution": 0.95}
 
 
+def test_an_example_is_offered_only_for_an_empty_form_and_names_nobody(browser):
+    offer = "Fill in an example (clears this form)"
+    assert offer in text_of(browser.get("/new"))
+    example = browser.get("/new?example=1")
+    assert "patient" not in re.search(r'name="title" value="([^"]*)"', example.text).group(1)
+    for page in (example, browser.post("/new", do="more-factors", name="tea")):
+        assert offer not in text_of(page)
+
+
+def test_a_young_study_counts_in_words_that_agree(running, browser):
+    clinic(running.store)
+    page = text_of(browser.get("/studies/bp?wait=1"))
+    assert "0 results, set up today" in page
+    assert "Chain of one entry intact" in page
+    assert "The whole record: one entry, verify" in page
+    assert "Verify the one entry" in text_of(browser.get("/studies/bp/record"))
+    browser.post("/studies/bp/ask")
+    browser.post("/studies/bp/questions/2/answer", **PLAUSIBLE[measured(running, 2)])
+    page = text_of(browser.post("/studies/bp/ask"))
+    assert "1 result, set up today" in page
+    assert "visit visit" not in page
+
+
 def test_more_rows_come_without_script(browser):
     fields = example_fields()
     before = browser.post("/new", do="preview", **fields).text.count('name="f.name"')
