@@ -693,7 +693,13 @@ def test_a_young_study_counts_in_words_that_agree(running, browser):
     browser.post("/studies/bp/questions/2/answer", **PLAUSIBLE[measured(running, 2)])
     page = text_of(browser.post("/studies/bp/ask"))
     assert "1 result, set up today" in page
-    assert "visit visit" not in page
+
+
+def test_a_visit_for_learning_is_marked_without_a_word_twice(running, browser):
+    clinic(running.store, policy="explore-then-commit", aim="clean", rank=2).ask(
+        actor="a colleague"
+    )
+    assert "Next question learning visit 1" in text_of(browser.get("/studies/bp"))
 
 
 def test_more_rows_come_without_script(browser):
