@@ -13,7 +13,7 @@ SidestepError                 everything that we raise on purpose
 |   |-- AccountExists         a person of that name is there already
 |   |-- AlreadyAnswered       the ticket has an answer; names it and the new value
 |   |-- KeyReused             the key of another request
-|   `-- StudyClosed           the study is closed to new questions; says what is still possible
+|   `-- StudyClosed           the study is closed to new questions and decisions; says what holds
 |-- StorageError              the storage cannot be used as it is; says what to do
 |   |-- StorageBusy           another program holds it; trying again is safe
 |   |-- StorageFull           the disk is full; works again once there is space
@@ -87,7 +87,7 @@ class KeyReused(ConflictError):
 
 
 class StudyClosed(ConflictError):
-    """The study is closed to new questions."""
+    """The study is closed to new questions, and to another decision."""
 
 
 class StorageError(SidestepError):

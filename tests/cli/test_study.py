@@ -191,6 +191,10 @@ def test_a_closed_study_is_listed_as_such(started):
     assert "awaits one answer" in started("list").stdout
     assert started("close", "bp", "--reason", "done").returncode == 0
     assert "closed" in started("list").stdout
+    another = [f"--overrule={name}=0" for name in ("lisinopril", "amlodipine", "chlortalidone")]
+    refused = started("close", "bp", *another, "--reason", "too high")
+    assert refused.returncode == 4
+    assert "'bp' was closed already, without a decision" in refused.stderr
     assert started("ask", "bp", "--new").returncode == 4
 
 

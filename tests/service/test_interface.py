@@ -136,6 +136,16 @@ def test_unchanged_responses_are_not_sent_again(web, study):
     )
 
 
+def test_another_decision_on_a_closed_study_is_a_conflict(web, study):
+    assert web.post(f"{study}/close", json={"reason": "enough"}).json()["repeated"] is False
+    assert web.post(f"{study}/close", json={"reason": "enough"}).json()["repeated"] is True
+    named = dict.fromkeys(("lisinopril", "amlodipine", "chlortalidone"), 0)
+    refused = web.post(f"{study}/close", json={"overrule": named, "reason": "too high"})
+    assert refused.status_code == 409
+    assert refused.json()["type"] == "/problems/study-closed"
+    assert "closed already, without a decision" in refused.json()["detail"]
+
+
 def test_studies_are_listed_in_pages_with_whose_turn_it_is(web, running):
     for name in "abcde":
         clinic(running.store, name)

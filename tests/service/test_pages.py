@@ -76,6 +76,10 @@ def test_a_price_that_matters_is_noted_with_a_way_around_it(running, browser):
     assert f"Price: {price:.1f} mmHg worse this visit" in text_of(page).replace(" </b>", " ")
     assert "Asking has a price" not in text_of(page)
     assert f"/studies/bp/questions/{ticket.id}/instead" in page.text
+    assert "Go ahead" not in page.text
+    main = re.findall(r'class="btn main"[^>]*>([^<]+)', page.text.partition("<main")[2])
+    assert main == []  # beside the button that records a result
+    assert "How much of the doubt one result of each would remove:" in text_of(page)
 
 
 def test_a_result_is_saved_and_said_to_be_from_the_record(running, clinic_page):
@@ -325,6 +329,51 @@ def test_a_study_is_closed_with_its_recommendation_or_against_it(running, clinic
     assert kinds == ["accepted", "closed"]
 
 
+def test_a_closed_study_takes_no_other_decision(running, browser):
+    study = clinic(running.store)
+    play(study, 12)
+    study.ask(actor="a colleague")
+    assert "/studies/bp/close" in browser.get("/studies/bp?wait=1").text
+    first = {"given__0": "30", "given__1": "7.5", "given__2": "0", "reason": "well tolerated"}
+    for _ in range(2):
+        page = browser.post("/studies/bp/close", how="overrule", **first)
+        assert page.url.params["saved"] == "28"
+    refused = browser.post("/studies/bp/close", how="overrule", **first | {"given__1": "5"})
+    assert refused.status_code == 409
+    assert "Nothing was saved. 'bp' was closed already, with lisinopril 30" in text_of(refused)
+    assert "this decision was not recorded" in text_of(refused)
+    assert running.store.head("bp").seq == 28
+    for page in (refused, browser.get("/studies/bp/close")):
+        assert "This study is closed already" in text_of(page)
+        assert "<form" not in page.text.partition("<main")[2]
+    assert "/studies/bp/close" not in browser.get("/studies/bp?wait=1").text
+
+
+@pytest.mark.parametrize("wait", ["?wait=1", ""])
+def test_a_closed_study_shows_its_decision_and_orders_nothing(running, browser, wait):
+    study = clinic(running.store)
+    play(study, 12)
+    study.ask(actor="a colleague")
+    form = text_of(browser.get("/studies/bp/close"))
+    assert re.search(r"Question 26 \([a-z ]+\) is still open. A late answer is accepted", form)
+    named = {"lisinopril": 30, "amlodipine": 7.5, "chlortalidone": 0}
+    study.close(overrule=named, reason="well tolerated")
+    decided = "lisinopril 30, amlodipine 7.5, chlortalidone 0 mg/day"
+    page = text_of(browser.get(f"/studies/bp{wait}"))
+    place = page.index(f"Decided: {decided} (recommendation overruled)")
+    assert place < page.index("“well tolerated”") < page.index("A late answer is still accepted")
+    for words in ("Next question", "Give this", "If you stopped today", "Is it settled", "Price:"):
+        assert words not in page
+    assert "Being worked out" in page or "What the results say" in page
+    field = next(iter(PLAUSIBLE[measured(running, 26)].items()))
+    late = browser.post("/studies/bp/questions/26/answer", **dict([field]))
+    assert "Saved as entry 29" in text_of(late)
+    assert f"Decided: {decided} (recommendation overruled)" in text_of(late)
+    listed = text_of(browser.get("/"))
+    assert f"closed Decided: {decided}" in listed
+    assert listed.count("13 results") == 1
+
+
 def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
     page = clinic_page.get("/studies/bp/candidates?sort=potassium&order=down")
     assert 'aria-sort="descending"' in page.text
@@ -338,6 +387,18 @@ def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
         "candidate,lisinopril,amlodipine,chlortalidone,systolic pressure est"
     )
     assert len(lines) == 101
+
+
+@pytest.mark.parametrize("path", ["/studies/bp?wait=1", "/studies/bp/candidates"])
+def test_no_candidate_is_called_recommended_before_there_is_enough_data(running, browser, path):
+    study = clinic(running.store)
+    play(study, 5)
+    noted = re.compile(r'<th scope="row">(\d+)<small>([a-z, ]+)</small>')
+    baseline = str(study.plan.candidates.find(study.plan.baseline))
+    assert noted.findall(browser.get(path).text) == [(baseline, "baseline")]
+    play(study, 7, seed=1)
+    best = str(study.best().candidate)
+    assert noted.findall(browser.get(path).text) == [(best, "recommended")]
 
 
 def test_a_spreadsheet_runs_nothing(running, browser):
@@ -458,6 +519,56 @@ def test_a_first_question_may_be_kept_near_the_baseline(running, browser):
     assert abs(question.body["action"]["heat"] - 80) <= 10
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("2,5", "write 2.5 with a point"), ("-1", "must be positive"), ("x", "must be a number")],
+)
+def test_a_largest_step_that_cannot_be_used_is_shown_again(running, browser, typed, said):
+    clinic(running.store)
+    page = browser.post("/studies/bp/ask", step__0="10", step__1=typed)
+    assert page.status_code == 422
+    assert re.search(f"Nothing was asked. The largest step of amlodipine .*{said}", text_of(page))
+    assert "Stay near the baseline" in text_of(page)
+    assert 'name="step.0" value="10"' in page.text
+    wrong = r'name="step.1" value="([^"]+)"[^>]* aria-invalid="true" aria-describedby="ask-error"'
+    assert re.findall(wrong, page.text) == [typed]
+    assert page.text.count("aria-invalid") == 1
+    assert "<details open>" in page.text
+    assert running.store.head("bp").seq == 1
+
+
+def test_a_context_that_cannot_be_used_is_shown_again(running, browser):
+    age = Factor("age", 20, 90, baseline=50)
+    model = "0 + lisinopril + amlodipine + chlortalidone + lisinopril:age"
+    clinic(running.store, model=model, context=[age])
+    page = browser.post("/studies/bp/ask", context__0="63,5")
+    assert page.status_code == 422
+    assert "write 63.5 with a point" in text_of(page)
+    assert 'name="context.0" value="63,5"' in page.text
+
+
+def test_the_largest_steps_of_a_question_are_offered_for_the_next(running, browser):
+    study = clinic(running.store)
+    browser.post("/studies/bp/ask", step__0="10", step__2="6.25")
+    field = PLAUSIBLE[measured(running, 2)]
+    saved = browser.post("/studies/bp/questions/2/answer", **field)
+    for page in (saved, browser.get("/studies/bp")):
+        assert "These are the largest steps of the question before." in text_of(page)
+        found = re.findall(r'name="(step.\d)" value="([^"]*)"', page.text)
+        assert found == [("step.0", "10"), ("step.1", ""), ("step.2", "6.25")]
+    browser.post("/studies/bp/ask", **{name.replace(".", "__"): text for name, text in found})
+    page = browser.get("/studies/bp")
+    assert study.questions()[0].body["request"] == {"largest_step": steps_of(study, 2)}
+    study.ask(new=True, actor="Ada", largest_step={"lisinopril": 10})
+    page = browser.get("/studies/bp")
+    assert "Ask another meanwhile, with the largest steps of the question before" in text_of(page)
+    assert re.findall(r'"hidden" name="(step.\d)" value="([^"]*)"', page.text) == [("step.0", "10")]
+
+
+def steps_of(study, number):
+    return study.history(number - 1, 1)[0].body["request"]["largest_step"]
+
+
 def test_at_the_baseline_the_page_says_that_nothing_changes(running, browser):
     study = clinic(running.store)
     study.tell(None, 139.0, measured="sodium", given=study.plan.baseline)
@@ -560,6 +671,35 @@ def test_a_study_set_up_by_form_may_be_cautious(running, browser):
     )
     assert browser.post("/new", do="create", **fields).url.path == "/studies/tea"
     assert Study.open("tea", running.store).plan.knobs == {"caution": 0.95}
+
+
+def test_an_example_is_offered_only_for_an_empty_form_and_names_nobody(browser):
+    offer = "Fill in an example (clears this form)"
+    assert offer in text_of(browser.get("/new"))
+    example = browser.get("/new?example=1")
+    assert "patient" not in re.search(r'name="title" value="([^"]*)"', example.text).group(1)
+    for page in (example, browser.post("/new", do="more-factors", name="tea")):
+        assert offer not in text_of(page)
+
+
+def test_a_young_study_counts_in_words_that_agree(running, browser):
+    clinic(running.store)
+    page = text_of(browser.get("/studies/bp?wait=1"))
+    assert "0 results, set up today" in page
+    assert "Chain of one entry intact" in page
+    assert "The whole record: one entry, verify" in page
+    assert "Verify the one entry" in text_of(browser.get("/studies/bp/record"))
+    browser.post("/studies/bp/ask")
+    browser.post("/studies/bp/questions/2/answer", **PLAUSIBLE[measured(running, 2)])
+    page = text_of(browser.post("/studies/bp/ask"))
+    assert "1 result, set up today" in page
+
+
+def test_a_visit_for_learning_is_marked_without_a_word_twice(running, browser):
+    clinic(running.store, policy="explore-then-commit", aim="clean", rank=2).ask(
+        actor="a colleague"
+    )
+    assert "Next question learning visit 1" in text_of(browser.get("/studies/bp"))
 
 
 def test_more_rows_come_without_script(browser):

@@ -21,6 +21,8 @@ from sidestep.errors import (
     TicketNotFound,
 )
 from sidestep.service.client import Client
+from sidestep.studies.cards.record_card import history_card
+from sidestep.studies.cards.words import set_text
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.sql import SqlLog
 from sidestep.studies.study import Study
@@ -341,11 +343,45 @@ def test_a_closed_study_asks_nothing_and_still_takes_results(storage):
     late = study.ask()
     study.close(accept=True, reason="good enough")
     assert [event.kind for event in study.history()[-2:]] == ["accepted", "closed"]
+    named = set_text(FACTORS, study.history()[-2].body["action"])
+    assert f"accepted: {named}." in str(history_card(study.plan, "bp", study.history()))
     with pytest.raises(StudyClosed, match="may still be told.*to go on, create another study"):
         study.ask(new=True)
     assert not study.tell(late.id, 138).repeated
     assert study.close().repeated
     assert tickets[0].id == 2
+
+
+def test_a_closed_study_keeps_its_decision(storage):
+    study = clinic(storage)
+    play(study, 3)
+    named = {"lisinopril": 30, "amlodipine": 7.5, "chlortalidone": 0}
+    first = study.close(overrule=named, reason="well tolerated", key="k")
+    assert study.close(overrule=named, reason="well tolerated").entries == first.entries
+    said = "'bp' was closed already, with lisinopril 30, amlodipine 7.5, chlortalidone 0 mg/day; "
+    for other in (
+        {"accept": True},
+        {"overrule": named | {"amlodipine": 5}, "reason": "well tolerated"},
+        {"overrule": named, "reason": "another reason"},
+        {"reason": "another reason"},
+        {"accept": True, "key": "k"},
+    ):
+        with pytest.raises(StudyClosed, match=f"{said}this decision was not recorded"):
+            study.close(**other)
+    assert [event.kind for event in study.history()[-2:]] == ["overruled", "closed"]
+
+
+def test_an_acceptance_that_is_sent_again_after_a_late_result_is_the_same(storage):
+    study = clinic(storage, protected=[])
+    play(study, 3)
+    study.close(accept=True, reason="enough", key="k")
+    for lisinopril in (0, 40) * 4:
+        given = study.plan.baseline | {"lisinopril": lisinopril}
+        study.tell(None, 120 + lisinopril, measured="systolic pressure", given=given)
+    assert study.best().action != study.history()[-10].body["action"]
+    assert study.close(accept=True, reason="enough", key="k").repeated
+    with pytest.raises(StudyClosed):
+        study.close(accept=True, reason="enough")
 
 
 def test_nothing_can_be_accepted_before_there_are_results(study, refusal):
@@ -361,6 +397,8 @@ def test_a_decision_against_the_recommendation_is_on_record_with_its_reason(stud
     event = study.history()[-2]
     assert (event.kind, event.reason) == ("overruled", "the patient prefers it")
     assert event.body["action"] == setting
+    said = str(history_card(study.plan, "bp", study.history()))
+    assert "overruled, with lisinopril 20, amlodipine 0, chlortalidone 0 mg/day." in said
 
 
 @pytest.mark.full

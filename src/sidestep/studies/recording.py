@@ -18,7 +18,7 @@ from sidestep.studies.keys import repeat_of, same_reason
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import CLOSED, Log
+from sidestep.studies.storage.store import Log
 from sidestep.studies.values import checked_number, shown
 
 FARTHEST = 1e5  # half-ranges from the baseline; a number beyond would dominate all sums
@@ -169,22 +169,6 @@ def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
         key=author.key,
     )
     return Written((done,), repeated=False)
-
-
-def close(
-    log: Log, decision: Mapping[str, Any] | None, author: Author, reason: str | None
-) -> Written:
-    """Close the study: with the recommended setting, with another one, or without a decision."""
-    if log.head.status == CLOSED:
-        last = [event for event in log.events() if event.kind == "closed"]
-        return Written(tuple(last[-1:]), repeated=True)
-    if decision is not None:
-        kind = "overruled" if decision["overruled"] else "accepted"
-        log.append(kind, body=dict(decision), actor=author.actor, reason=reason)
-    event = log.append(
-        "closed", body={}, actor=author.actor, reason=reason, key=author.key, status=CLOSED
-    )
-    return Written((event,), repeated=False)
 
 
 def _revise(

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from sidestep.errors import InputError
-from sidestep.studies import recording
+from sidestep.studies import closing, recording
 from sidestep.studies.cards.told_card import told_card
 from sidestep.studies.factors import setting_of
 from sidestep.studies.reading import Reading
@@ -148,7 +148,7 @@ class Writing(Reading):
             setting = setting_of(self.plan.factors, overrule, "overrule")
             decision = {"overruled": True, "action": setting}
         author = Author(actor or self.actor, key)
-        return self._write(lambda log: recording.close(log, decision, author, reason))
+        return self._write(lambda log: closing.close(log, self.plan, decision, author, reason))
 
     def _write(self, act: Callable[[Log], Written]) -> Receipt:
         done = self._save(self._store, self.name, act, lambda done: self._noted(done.events))

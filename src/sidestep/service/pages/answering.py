@@ -16,7 +16,8 @@ from sidestep.service.pages.not_saved import (
     settled_entry,
 )
 from sidestep.service.pages.shell import go, page, study_path
-from sidestep.service.pages.study_view import common, context_here
+from sidestep.service.pages.study import not_asked
+from sidestep.service.pages.study_view import STEP, common, context_here, open_text
 from sidestep.service.pages.telling import (
     Telling,
     asked_question,
@@ -39,16 +40,19 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 def ask(request: Request, visit: Askers, form: Posted) -> Response:
     """Ask a question, or show the open one again."""
     plan, name = visit.study.plan, visit.study.name
-    ticket = visit.study.verbs.ask(
-        new=form.text("new") == "1",
-        purpose=form.text("purpose") or "learn",
-        measure=form.maybe("measure"),
-        price_cap=form.maybe_number("price_cap", "the price"),
-        largest_step=form.steps("step.", plan.factors),
-        context=form.setting("context.", plan.context),
-        actor=visit.caller.signs(),
-        key=form.maybe("key"),
-    )
+    try:
+        ticket = visit.study.verbs.ask(
+            new=form.text("new") == "1",
+            purpose=form.text("purpose") or "learn",
+            measure=form.maybe("measure"),
+            price_cap=form.maybe_number("price_cap", "the price"),
+            largest_step=form.steps(STEP, plan.factors),
+            context=form.setting("context.", plan.context),
+            actor=visit.caller.signs(),
+            key=form.maybe("key"),
+        )
+    except InputError as error:
+        return not_asked(request, visit, error, form)
     return go(request, f"{study_path(name)}?question={ticket.id}#question")
 
 
@@ -156,8 +160,8 @@ def closing(request: Request, visit: Admins) -> Response:
     """The form to close a study."""
     plan, best = visit.study.plan, visit.study.best(context=context_here(visit.study.plan, None))
     named = set_text(plan.factors, best.action) if best.action else ""
-    context = {**common(visit), "best": named, "typed": Form(), "error": ""}
-    return page(request, "close.html", context, caller=visit.caller)
+    context = {"best": named, "open": open_text(visit.study), "typed": Form(), "error": ""}
+    return page(request, "close.html", {**common(visit), **context}, caller=visit.caller)
 
 
 @answering.post("/studies/{name}/close")
@@ -177,5 +181,6 @@ def close(request: Request, visit: Admins, form: Posted) -> Response:
             )
         )
     except SidestepError as error:
-        return not_saved(request, visit, error, "close.html", {"best": "", "typed": form})
+        again = {"best": "", "open": open_text(visit.study), "typed": form}
+        return not_saved(request, visit, error, "close.html", again)
     return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")

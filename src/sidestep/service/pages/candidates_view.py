@@ -2,12 +2,12 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
 from sidestep.service.pages import svg
-from sidestep.studies.advice import Effect, Explanation, Row
+from sidestep.studies.advice import Best, Effect, Explanation, Row
 from sidestep.studies.cards.card import VERDICTS
 from sidestep.studies.cards.markup import Markup
 from sidestep.studies.cards.words import digits_of, limit_text, percent, short, signed, with_unit
@@ -16,6 +16,7 @@ from sidestep.studies.plan import Plan
 
 FEW = 8
 BEST, NUMBER = "best", "no"
+RECOMMENDED, BASELINE = "recommended", "baseline"
 RISKY = (
     "=",
     "+",
@@ -48,7 +49,7 @@ def candidates_view(
     plan: Plan,
     rows: Sequence[Row],
     *,
-    best: int | None,
+    best: Best,
     asked: int | None,
     sorting: Sorting = Sorting(),  # noqa: B008  # it never changes
     begin: int = 0,
@@ -56,6 +57,7 @@ def candidates_view(
 ) -> dict[str, Any]:
     """A page of the table, its heading, and what it is sorted by."""
     ordered = sorted_rows(plan, rows, sorting)
+    notes = _notes(plan, best, asked)
     return {
         "total": len(rows),
         "begin": begin,
@@ -64,8 +66,20 @@ def candidates_view(
         "sorting": sorting,
         "heads": [_head(plan, outcome) for outcome in plan.outcomes],
         "factors": " · ".join(factor.name for factor in plan.factors),
-        "rows": [_row(plan, row, best=best, asked=asked) for row in ordered[begin : begin + most]],
+        "rows": [_row(plan, row, notes) for row in ordered[begin : begin + most]],
+        "few": best.results < best.needed,
     }
+
+
+def _notes(plan: Plan, best: Best, asked: int | None) -> dict[int | None, list[str]]:
+    """What is written beside candidates; before there is enough data nothing is recommended."""
+    notes: dict[int | None, list[str]] = {}
+    if best.results < best.needed:
+        notes[plan.candidates.find(plan.baseline)] = [BASELINE]
+    else:
+        notes[best.candidate] = [RECOMMENDED]
+    notes.setdefault(asked, []).append("asked now")
+    return notes
 
 
 def sorted_rows(plan: Plan, rows: Sequence[Row], sorting: Sorting) -> list[Row]:
@@ -95,15 +109,13 @@ def _head(plan: Plan, outcome: Outcome) -> dict[str, str]:
     return {"name": outcome.name, "about": about}
 
 
-def _row(plan: Plan, row: Row, *, best: int | None, asked: int | None) -> dict[str, Any]:
-    notes = {best: "recommended", asked: "asked now"}
-    if best is not None and best == asked:
-        notes[best] = "recommended, asked now"
+def _row(plan: Plan, row: Row, notes: Mapping[int | None, list[str]]) -> dict[str, Any]:
+    noted = notes.get(row.candidate, [])
     target, *others = [_cell(each, row.effects[each.name]) for each in plan.outcomes]
     return {
         "number": row.candidate,
-        "note": notes.get(row.candidate, ""),
-        "is_best": row.candidate == best,
+        "note": ", ".join(noted),
+        "is_best": RECOMMENDED in noted,
         "setting": short(plan.factors, row.action),
         "target": target,
         "others": others,

@@ -99,7 +99,9 @@ def _imported(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
 
 
 def _created(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
-    return "Set up.", f"{len(plan.factors)} factors, {len(plan.outcomes)} {plan.words.outcomes}."
+    factors = capital(counted(len(plan.factors), "factor"))
+    outcomes = counted(len(plan.outcomes), plan.words.outcome, plan.words.outcomes)
+    return "Set up.", f"{factors}, {outcomes}."
 
 
 def _decided(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from sidestep.service.pages.shell import BROWSER, is_forms_secret
 from sidestep.service.problems import FORBIDDEN, MALFORMED, HttpProblem
 from sidestep.studies.factors import Factor
 from sidestep.studies.frames import Columns, csv_columns
-from sidestep.studies.values import read_number
+from sidestep.studies.values import checked_positive, read_number
 
 MOST = 3000  # fields
 
@@ -62,10 +62,24 @@ class Form(dict[str, list[str]]):
     def steps(self, prefix: str, factors: tuple[Factor, ...]) -> dict[str, float] | None:
         """The most that factors may change, for those where it was typed; None where for none."""
         typed = {
-            factor.name: self.maybe_number(f"{prefix}{n}", f"the largest step of {factor.name}")
-            for n, factor in enumerate(factors)
+            factor.name: self._step(f"{prefix}{n}", factor) for n, factor in enumerate(factors)
         }
         return {name: step for name, step in typed.items() if step is not None} or None
+
+    def wrong_steps(self, prefix: str, factors: tuple[Factor, ...]) -> list[int]:
+        """The places of factors whose largest step cannot be used."""
+        found = []
+        for n, factor in enumerate(factors):
+            try:
+                self._step(f"{prefix}{n}", factor)
+            except InputError:
+                found.append(n)
+        return found
+
+    def _step(self, name: str, factor: Factor) -> float | None:
+        what = f"the largest step of {factor.name}"
+        number = self.maybe_number(name, what)
+        return None if number is None else checked_positive(what, number)
 
 
 async def posted(request: Request) -> Form:

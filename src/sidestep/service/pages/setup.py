@@ -165,7 +165,7 @@ def first_question(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 EXAMPLE: dict[str, tuple[str, ...]] = {
     "name": ("bp-pilot-08",),
-    "title": ("Blood pressure pilot, patient 08",),
+    "title": ("Blood pressure pilot",),
     "vocabulary": ("clinic",),
     "f.name": ("lisinopril", "amlodipine", "chlortalidone"),
     "f.unit": ("mg/day", "mg/day", "mg/day"),

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sidestep.service.auth import Caller, Door
 from sidestep.service.pages.views import capital, day_text
+from sidestep.studies.cards.words import counted
 from sidestep.studies.storage.events import CODE
 
 BROWSER = "sidestep_browser"
@@ -117,4 +118,4 @@ def file_path(name: str) -> str:
 
 PACE = {"again": 10, "news": 5}  # seconds until a page tries to save again, or looks for news
 _PAGES.globals |= {"file": file_path, "study_path": study_path, "pace": PACE}
-_PAGES.filters |= {"capital": capital, "day": day_text}
+_PAGES.filters |= {"capital": capital, "day": day_text, "counted": counted}

@@ -12,6 +12,7 @@ from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.mistakes import FACTOR, PROTECTED, TARGET, Mistakes
 from sidestep.service.pages.setup import Rows, first_question, read_setup, rows_of
 from sidestep.service.pages.shell import go, page, study_path
+from sidestep.service.pages.study_view import ending_view
 from sidestep.service.pages.views import day_text
 from sidestep.service.replies import cursor_of, head_at
 from sidestep.service.routes import Anybody, Owner
@@ -98,6 +99,7 @@ def _line(request: Request, line: listing.Line) -> dict[str, Any]:
         "results": line.results,
         "turn": line.turn,
         "updated": day_text(line.head.updated),
+        "closed": ending_view(study),
         "awaited": "",
         "age": "",
     }

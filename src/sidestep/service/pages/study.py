@@ -1,15 +1,20 @@
 """A study's page, its parts, its candidates, and what is new in it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
+from sidestep.errors import InputError
+from sidestep.service.auth import Visit
+from sidestep.service.kinds import kind_of
 from sidestep.service.pages.candidates_view import candidates_view, csv_text, sorting_of
 from sidestep.service.pages.entries import lines_of
+from sidestep.service.pages.forms import Form
 from sidestep.service.pages.receipts import receipt_view
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.study_view import (
+    STEP,
     Wanted,
     chosen_question,
     common,
@@ -37,11 +42,34 @@ def study(
     wait: Flag = False,
 ) -> Response:
     """The page: the question first."""
-    context = study_context(visit, Wanted(question, saved, wait))
-    receipt = None if saved is None else receipt_view(visit.study, saved, visit.caller.name)
-    laboratory = request.app.state.laboratory is not None and visit.study.name == "demo"
-    context |= {"receipt": receipt, "simulated": laboratory}
-    return page(request, "study.html", context, caller=visit.caller)
+    return study_page(request, visit, Wanted(question, saved, wait))
+
+
+def not_asked(request: Request, visit: Visit, error: InputError, form: Form) -> Response:
+    """The page again, with what was typed for a question that cannot be asked, and why."""
+    wrong = form.wrong_steps(STEP, visit.study.plan.factors)
+    more = {"ask_error": str(error), "typed": form, "wrong": wrong}
+    return study_page(request, visit, Wanted(), kind_of(error).status, more)
+
+
+def study_page(
+    request: Request,
+    visit: Visit,
+    wanted: Wanted,
+    status: int = 200,
+    more: dict[str, Any] | None = None,
+) -> Response:
+    """The page; `more` replaces parts of it."""
+    saved, name = wanted.saved, visit.caller.name
+    context = {
+        **study_context(visit, wanted),
+        "receipt": None if saved is None else receipt_view(visit.study, saved, name),
+        "simulated": request.app.state.laboratory is not None and visit.study.name == "demo",
+        **(more or {}),
+    }
+    typed, factors = context["typed"], visit.study.plan.factors
+    context["steps_typed"] = any(typed.text(f"{STEP}{n}") for n in range(len(factors)))
+    return page(request, "study.html", context, status, caller=visit.caller)
 
 
 @study_pages.get("/studies/{name}/parts/{part}")
@@ -83,7 +111,7 @@ def candidates(
     table = candidates_view(
         plan,
         explanation.rows,
-        best=best.candidate,
+        best=best,
         asked=None,
         sorting=sorting_of(plan, sort, order),
         begin=begin,

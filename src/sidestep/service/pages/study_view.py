@@ -9,6 +9,7 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.pages import svg
 from sidestep.service.pages.best_view import best_view, called
 from sidestep.service.pages.entries import lines_of
+from sidestep.service.pages.forms import Form
 from sidestep.service.pages.lanes import EVENTS, lanes_view
 from sidestep.service.pages.views import day_text, question_view, waiting_view
 from sidestep.studies.advice import Best, Effect
@@ -16,13 +17,16 @@ from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS, WITHIN
 from sidestep.studies.cards.overview import goal_text
-from sidestep.studies.cards.words import set_text
+from sidestep.studies.cards.words import listed, plain, set_text
+from sidestep.studies.closing import decided_text, ending_of
 from sidestep.studies.people.roles import ROLES
 from sidestep.studies.plan import Plan
+from sidestep.studies.request import CONFIRM
 from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED
 from sidestep.studies.story import Belief
 
+STEP = "step."  # how the fields of largest steps begin
 PATIENCE = 0.12  # seconds that a page waits for parts that are not computed yet
 LATEST = 8  # entries on the page
 NUMBERS = 6  # rounds of the story as a table
@@ -47,7 +51,6 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
     usual = usual_wait(recent)
     return {
         **common(visit),
-        "closed": head.status == CLOSED,
         "facts": facts(study, shown, head.updated.isoformat()),
         "check": check_view(study, head.seq),
         "check_mark": svg.mark(WITHIN),
@@ -55,6 +58,9 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
         "waiting": [waiting_view(plan, each, usual) for each in questions if each is not chosen],
         "context_factors": plan.context,
         "step_factors": [pair for pair in enumerate(plan.factors) if not pair[1].is_category],
+        "typed": last_steps(plan, recent),
+        "wrong": [],
+        "ask_error": "",
         "lanes": lanes_view(plan, recent, questions, shown["counts"]),
         "results": shown["results"],
         "part": parts(study, chosen, patience),
@@ -75,7 +81,37 @@ def common(visit: Visit) -> dict[str, Any]:
         "goal": goal_text(plan),
         "plan": plan,
         "may": {role: rights.allow(role, study.name) for role in ROLES},
+        "closed": ending_view(study),
     }
+
+
+def ending_view(study: OpenStudy) -> dict[str, str] | None:
+    """How the study was closed; None if the study is open."""
+    head = study.head()
+    if head.status != CLOSED:
+        return None
+    recent = study.verbs.history(max(0, head.seq - EVENTS))
+    ending = ending_of(recent)
+    if ending is None or ending.closed is recent[0]:  # its decision may be the entry before
+        ending = ending_of(study.verbs.history())
+    if ending is None:
+        return None
+    return {
+        "decided": decided_text(study.plan, ending),
+        "how": f"recommendation {ending.decision.kind}" if ending.decision else "",
+        "reason": ending.closed.reason or "",
+        "by": f"{ending.closed.actor}, {day_text(ending.closed.at)}",
+    }
+
+
+def open_text(study: OpenStudy) -> str:
+    """That questions are open while the study is closed; empty if none is."""
+    questions = study.questions()
+    if not questions:
+        return ""
+    named = listed([f"{each.id} ({listed(list(each.waiting))})" for each in questions])
+    noun, verb = ("Question", "is") if len(questions) == 1 else ("Questions", "are")
+    return f"{noun} {named} {verb} still open. A late answer is accepted."
 
 
 def facts(study: OpenStudy, shown: Mapping[str, Any], updated: str) -> dict[str, Any]:
@@ -196,7 +232,16 @@ def candidates_part(
     if explanation is None:
         return None
     asked = None if question is None else question.body["candidate"]
-    return candidates_view(study.plan, explanation.rows, best=best.candidate, asked=asked)
+    return candidates_view(study.plan, explanation.rows, best=best, asked=asked)
+
+
+def last_steps(plan: Plan, events: list[Event]) -> Form:
+    """The largest steps of the latest question, as the form of the next one begins."""
+    asked = [each.body for each in events if each.kind == "asked"]
+    latest = next((body for body in reversed(asked) if body.get("purpose") != CONFIRM), {})
+    steps = latest.get("request", {}).get("largest_step", {})
+    places = enumerate(factor.name for factor in plan.factors)
+    return Form({f"{STEP}{n}": [plain(steps[name])] for n, name in places if name in steps})
 
 
 def usual_wait(events: list[Event]) -> float | None:

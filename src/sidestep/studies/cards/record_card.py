@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sidestep.studies.cards.card import Card, Prose, Section
-from sidestep.studies.cards.words import counted, local_time, plain, short, with_unit
+from sidestep.studies.cards.words import counted, local_time, plain, set_text, short, with_unit
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
 
@@ -22,7 +22,9 @@ def entry_text(plan: Plan, event: Event) -> str:
     if kind == "imported":
         return f"imported {counted(len(body['rows']), 'result')}"
     if kind not in ("answered", "corrected"):
-        return kind
+        setting = body.get("action")
+        named = {"accepted": "accepted: ", "overruled": "overruled, with "}.get(kind)
+        return f"{named}{set_text(plan.factors, setting)}" if named and setting else kind
     unit, about = plan.outcome(body["outcome"]).unit, f"question {event.ticket}"
     about = about if event.ticket else "without a question"
     if kind == "answered":
