@@ -136,6 +136,11 @@ def test_what_is_no_number_is_refused_with_what_was_typed(running, clinic_page, 
     assert running.store.head("bp").seq == 12
 
 
+def test_withdrawing_says_from_where_the_next_change_is_counted(clinic_page):
+    page = text_of(clinic_page.get("/studies/bp/entries/12/withdraw"))
+    assert "It counts as not given: the next change is counted from the visit before it." in page
+
+
 def test_an_answer_that_is_there_already_is_shown_beside_the_new_one(running, clinic_page):
     name = next(iter(PLAUSIBLE[measured(running, 12)]))
     value = PLAUSIBLE[measured(running, 12)][name]
