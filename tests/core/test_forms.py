@@ -140,16 +140,17 @@ def test_forms_follow_in_more_dimensions_than_a_pass_takes(metric, d):
     assert forms.unit_width[0] == pytest.approx(unit_width(metric, rows, square), abs=1e-10)
 
 
+SHORT = {(7, 1.0), (7, 6e-6), (CHUNK + 1, 6e-6)}
+
+
 @pytest.mark.full
 @METRICS
-@pytest.mark.parametrize("count", [7, pytest.param(301, marks=pytest.mark.slow), CHUNK + 1])
-@pytest.mark.parametrize(  # the last is R^2 d / M^2 at R = 0.001
-    "rho",
+@pytest.mark.parametrize(
+    ("count", "rho"),
     [
-        1.0,
-        pytest.param(0.1, marks=pytest.mark.slow),
-        pytest.param(1e-3, marks=pytest.mark.slow),
-        6e-6,
+        pytest.param(count, rho, marks=() if (count, rho) in SHORT else pytest.mark.slow)
+        for rho in (1.0, 0.1, 1e-3, 6e-6)  # the last is R^2 d / M^2 at R = 0.001
+        for count in (7, 301, CHUNK + 1)
     ],
 )
 def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(metric, count, rho):

@@ -236,8 +236,14 @@ def test_play_yields_every_round_as_it_happened():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("name", ["epsilon-greedy", "protected-linucb"])
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        *(("protected-linucb", source) for source in SOURCES),
+        *(("epsilon-greedy", source) for source in SOURCES if source != "ball"),
+        pytest.param("epsilon-greedy", "ball", marks=pytest.mark.slow),
+    ],
+)
 def test_where_a_batch_ends_changes_nothing(monkeypatch, name, source):
     instance = world(source)
     policy = POLICIES[name](instance.problem)
