@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_trace_to_the_last_bit(name, source):
     instance = world(source)
     policy = POLICIES[name](instance.problem)
     assert same(
-        ss.simulate(policy, instance, 60, seed=5), ss.simulate(policy, instance, 60, seed=5)
+        ss.simulate(policy, instance, 30, seed=5), ss.simulate(policy, instance, 30, seed=5)
     )
 
 
@@ -120,7 +120,7 @@ def test_two_policies_meet_the_same_noise_whatever_they_measure(source, noise):
     instance = world(source, noise=noise)
     errors = []
     for name in POLICIES:
-        trace = ss.simulate(POLICIES[name](instance.problem), instance, 40, seed=3)
+        trace = ss.simulate(POLICIES[name](instance.problem), instance, 20, seed=3)
         means = np.einsum("tj,tj->t", trace.action, instance.theta[trace.index])
         errors.append(trace.feedback - means)
     for other in errors[1:]:
