@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,15 +23,24 @@ IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" /
 
 # they come first, and so go to one process, which compiles what the policies share only once
 COMPILING = ("test_instance.py", "test_policies.py", "test_simulate.py", "test_deviations.py")
+# they begin the second half, and so the other process starts with them: a site, a browser or a server
+# is set up once, and no long test is left for the end
+LONG = ("test_site.py", "test_browser.py", "test_load.py", "test_crash.py", "test_typing.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Compile first. Run tests that need a server, ours or PostgreSQL, only in `make test`."""
-    items.sort(key=lambda item: item.path.name not in COMPILING)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Run tests that need a server, ours or PostgreSQL, only in `make test`; put all in order."""
     for item in items:
         words = getattr(item, "callspec", None)
         if "service" in item.path.parts or (words and {"postgresql", "http"} & {*words._idlist}):
             item.add_marker(pytest.mark.full)
+    yield  # here tests are deselected by their marks
+    compiling = [item for item in items if item.path.name in COMPILING]
+    long = [item for item in items if item.path.name in LONG]
+    others = [item for item in items if item.path.name not in COMPILING + LONG]
+    half = max(0, len(items) // 2 - len(compiling))
+    items[:] = [*compiling, *others[:half], *long, *others[half:]]
 
 
 pytest_configure = databases.set_up

@@ -24,9 +24,6 @@ TABLES = ("snapshots", "blobs", "texts", "events", "studies")
 TABLES += ("people", "tokens", "grants", "links", "changes", "secrets")
 
 
-_RUNNING: list[subprocess.Popen[bytes]] = []  # a server outlives the worker that started it
-
-
 class PostgresError(Exception):
     """Neither Debian's server nor the wheel's can be started; says why."""
 
@@ -56,7 +53,6 @@ class Postgres:
             command, stdout=log, stderr=log, user=server_user(), start_new_session=True
         )
         log.close()
-        _RUNNING.append(self._child)
         (self.folder / "pid").write_text(str(self._child.pid))
         self._wait()
 
@@ -92,6 +88,11 @@ class Postgres:
         while time.monotonic() < deadline and (self.data / "postmaster.pid").exists():
             time.sleep(0.02)
         self._reap()
+
+    def disown(self) -> None:
+        """Let the server outlive this process: `tear_down` stops it, in another one."""
+        self._child.returncode = 0  # else Popen warns, when the process ends, of one still running
+        self._child = None
 
     def _reap(self) -> None:
         if self._child is not None:
@@ -193,6 +194,7 @@ def postgres() -> Postgres:
                 raise PostgresError((folder / "failed").read_text())
             if not (folder / "pid").exists():
                 server.start()
+                server.disown()
         except PostgresError as reason:
             (folder / "failed").write_text(str(reason))
             pytest.skip(f"a real PostgreSQL is needed: {reason}")

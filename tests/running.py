@@ -1,5 +1,7 @@
 """A service that runs in a thread of the tests, on a port of its own."""
 
+import asyncio
+import socket
 import tempfile
 import threading
 import time
@@ -16,6 +18,7 @@ from sidestep.service.settings import Settings, load
 from sidestep.studies.storage.sql import SqlStore
 
 PASSWORD = "correct horse battery"
+NAP = 0.005  # seconds
 
 
 @cache
@@ -25,6 +28,24 @@ def empty_file() -> bytes:
         path = Path(folder) / "empty.db"
         SqlStore.open(path).close()
         return path.read_bytes()
+
+
+class Prompt(uvicorn.Server):
+    """uvicorn, which naps for a tenth of a second before it sees that it should stop, and again after."""
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        while not self.should_exit:
+            await asyncio.sleep(NAP)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        while self.server_state.connections or self.server_state.tasks:
+            await asyncio.sleep(NAP)
+        await self.lifespan.shutdown()
 
 
 class Running:
@@ -39,7 +60,7 @@ class Running:
             storage.write_bytes(empty_file())
         self.store = SqlStore.open(str(storage), patience=10.0)
         self.app = create_app(self.settings, self.store, laboratory)
-        self._server = uvicorn.Server(config_of(self.app, self.settings))
+        self._server = Prompt(config_of(self.app, self.settings))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
     def __enter__(self) -> "Running":

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -55,6 +56,7 @@ def resolve(name: str) -> object:
     return pkgutil.resolve_name(f"sidestep.{name}")
 
 
+@cache
 def claims_of(file: str) -> set[str]:
     """Names of the tests in a file."""
     tree = ast.parse(page(file))

@@ -36,6 +36,9 @@ def called(tmp_path, monkeypatch, capsys):
     return call
 
 
+_KEPT: dict[str, bytes] = {}  # the files of a study that was asked once: made by its first test
+
+
 @pytest.fixture
 def run(called, tmp_path):
     """`sidestep study` in a folder with a set-up."""
@@ -51,6 +54,11 @@ def run(called, tmp_path):
 
 @pytest.fixture
 def started(run):
-    assert run("create", "bp", "--from", "study.toml").returncode == 0
-    assert run("ask", "bp").returncode == 0
+    """The same, with a study and a first question in it."""
+    if not _KEPT:
+        assert run("create", "bp", "--from", "study.toml").returncode == 0
+        assert run("ask", "bp").returncode == 0
+        _KEPT.update({path.name: path.read_bytes() for path in run.folder.iterdir()})
+    for name, content in _KEPT.items():
+        (run.folder / name).write_bytes(content)
     return run

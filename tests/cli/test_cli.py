@@ -61,7 +61,7 @@ def test_catalogs_are_listed_for_people_and_for_programs(word, key, called):
 
 
 @pytest.mark.full
-def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
+def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path, called):
     done = sidestep("run", spec, "--jobs", 1, "--out", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
@@ -72,10 +72,10 @@ def test_run_leaves_traces_tables_figures_and_a_page(spec, tmp_path):
     assert list((out / "figures").glob("*.png"))
     assert list((out / "figures").glob("*.svg"))
     assert list((out / "tables").glob("*.csv"))
-    again = sidestep("run", spec, "--jobs", 1, "--out", out)
+    again = called("run", spec, "--jobs", 1, "--out", out)
     assert again.returncode == 2
     assert "--resume" in again.stderr
-    resumed = sidestep("run", spec, "--jobs", 1, "--out", out, "--resume")
+    resumed = called("run", spec, "--jobs", 1, "--out", out, "--resume")
     assert resumed.returncode == 0
     assert "greedy" in resumed.stdout
 
@@ -120,7 +120,7 @@ class Breaks:
 """
 
 
-def test_runs_that_fail_are_named_the_others_kept_and_the_exit_code_is_1(spec, tmp_path):
+def test_runs_that_fail_are_named_the_others_kept_and_the_exit_code_is_1(spec, tmp_path, called):
     (tmp_path / "own.py").write_text(OWN)
     own = '\n[[policies]]\nid = "own"\npolicy = "own:Breaks"\n'
     spec.write_text(SPEC + own)
@@ -134,7 +134,7 @@ def test_runs_that_fail_are_named_the_others_kept_and_the_exit_code_is_1(spec, t
     assert "uniform" in done.stdout
     assert (tmp_path / "out" / "report.html").exists()
     spec.write_text(SPEC.partition("[[policies]]")[0].replace('"greedy"', '""') + own)
-    alone = sidestep("run", spec, "--jobs", 1, "--out", "alone", cwd=tmp_path)
+    alone = called("run", spec, "--jobs", 1, "--out", "alone")
     assert alone.returncode == 1
     assert "2 runs failed" in alone.stderr
 

@@ -101,7 +101,12 @@ QUIET = {
 
 @pytest.fixture
 def player(request, monkeypatch):
-    """A policy of the table; where it plays the ball only, the worlds are the balls only."""
+    """A policy of the table; where it plays the ball only, the worlds are the balls only.
+
+    What differs by a knob alone plays half as many rounds, but for the long check of compiled code.
+    """
+    if request.param not in POLICIES and request.getfixturevalue("check") is not COMPILES:
+        monkeypatch.setattr(testing, "ROUNDS", testing.ROUNDS // 2)
     if request.param in ON_THE_BALL_ONLY:
         for worlds in (testing.contract_worlds, testing.edge_worlds):
             balls = {

@@ -81,27 +81,25 @@ for play in (lambda: ss.simulate(policy, world, 100_001),
     assert "sidestep[lab]" in one
 
 
+NEEDS_THE_LAB = {
+    "ss.simulate(policy, world, 3, compiled=True)": ("compiled code", "numba"),
+    "ss.simulate(policy, world, 3).to_frame()": ("a frame", "polars"),
+    "ss.load_results('out')": ("load_results", "polars"),
+    "import sidestep.experiments.pictures.figures": ("drawing figures", "polars"),
+    "import sidestep.experiments.page.report": ("a report", "polars"),
+}
+
+
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("call", "what", "package"),
-    [
-        ("ss.simulate(policy, world, 3, compiled=True)", "compiled code", "numba"),
-        ("ss.simulate(policy, world, 3).to_frame()", "a frame", "polars"),
-        ("ss.load_results('out')", "load_results", "polars"),
-        ("import sidestep.experiments.pictures.figures", "drawing figures", "polars"),
-        ("import sidestep.experiments.page.report", "a report", "polars"),
-    ],
-)
-def test_what_needs_the_lab_names_it_in_one_sentence(call, what, package):
-    done = bare(
-        WORLD
-        + f"""
-try: {call}
-except ss.errors.MissingExtra as error: print(error)
-"""
-    )
-    sentence = f'{what} needs {package}, which is not installed: pip install "sidestep[lab]"'
-    assert done.stdout == f"{sentence}\n"
+def test_what_needs_the_lab_names_it_in_one_sentence():
+    tries = [
+        f"try: {call}\nexcept ss.errors.MissingExtra as error: print(error)\n"
+        for call in NEEDS_THE_LAB
+    ]
+    assert bare(WORLD + "".join(tries)).stdout.splitlines() == [
+        f'{what} needs {package}, which is not installed: pip install "sidestep[lab]"'
+        for what, package in NEEDS_THE_LAB.values()
+    ]
 
 
 @pytest.mark.full

@@ -176,7 +176,7 @@ def test_no_test_is_left_out_that_would_end_the_phase_and_most_others_are(kind, 
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", [PRINTED, INTENDED])
-@pytest.mark.parametrize("noise", [0.0003, 0.001, 0.003])
+@pytest.mark.parametrize("noise", [0.0003, 0.001, pytest.param(0.003, marks=pytest.mark.slow)])
 def test_where_the_printed_rule_ends_it_keeps_a_third(oracle, kind, noise):
     rng = np.random.default_rng([2, kind])
     delta, runs, failures, ended = 0.01, 60, 0, 0
@@ -265,8 +265,9 @@ def certified_failures(rng, runs, sizes, R, *, delta, noise="gaussian", gamma=TH
     [
         (0.001, "gaussian"),
         (0.1, "gaussian"),
+        (0.1, "rademacher"),
         pytest.param(1.0, "gaussian", marks=pytest.mark.slow),
-        (1.0, "rademacher"),
+        pytest.param(1.0, "rademacher", marks=pytest.mark.slow),
     ],
 )
 def test_the_certified_set_keeps_its_share(oracle, R, noise, gamma):

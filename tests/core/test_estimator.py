@@ -133,15 +133,19 @@ def condition_of(precision):
     return values[-1] / values[0]
 
 
-ROUNDS = [
-    pytest.param(20_000, id="20k"),
-    pytest.param(MILLION, id="1M", marks=pytest.mark.full),
-]
+LONG_RUNS = pytest.mark.parametrize(
+    ("rounds", "arms"),
+    [
+        pytest.param(20_000, 0, id="20k-fresh"),
+        pytest.param(20_000, 12, id="20k-repeated"),
+        pytest.param(MILLION, 0, id="1M-fresh", marks=pytest.mark.slow),
+        pytest.param(MILLION, 12, id="1M-repeated", marks=pytest.mark.full),
+    ],
+)
 
 
-@pytest.mark.parametrize("arms", [0, 12], ids=["fresh", "repeated"])
 @pytest.mark.parametrize(("condition", "tolerance"), CLAIMS)
-@pytest.mark.parametrize("rounds", ROUNDS)
+@LONG_RUNS
 def test_estimates_are_those_of_long_double(rounds, condition, tolerance, arms):
     run = replayed(condition, rounds, arms, 1)
     assert condition / 2 <= condition_of(run.precision) <= condition
@@ -159,9 +163,8 @@ def test_sums_without_compensation_would_not_keep_that_promise(condition, tolera
     assert np.abs(run.naive - run.truth).max() > tolerance
 
 
-@pytest.mark.parametrize("arms", [0, 12], ids=["fresh", "repeated"])
 @pytest.mark.parametrize("condition", [1e6, 1e8])
-@pytest.mark.parametrize("rounds", ROUNDS)
+@LONG_RUNS
 def test_running_centre_inverse_and_determinant_equal_a_fresh_solve(rounds, condition, arms):
     run = replayed(condition, rounds, arms, 1)
     # a solve in double precision is itself off by rounding times condition; updates between two

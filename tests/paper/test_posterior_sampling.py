@@ -52,7 +52,7 @@ def problem(request):
 @pytest.fixture(scope="module")
 def games(problem):
     policy = ProtectedThompson(problem, query="widest")
-    return np.array([game(seed, policy) for seed in range(60)])
+    return np.array([game(seed, policy) for seed in range(30)])
 
 
 @pytest.mark.full

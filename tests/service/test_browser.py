@@ -138,8 +138,15 @@ def value_for(label):
     return next(value for name, value in VALUES.items() if label.startswith(name))
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize(
+    ("look", "script"),
+    [
+        pytest.param("desktop", True, id="desktop-script"),
+        pytest.param("phone-dark", False, id="phone-dark-no-script"),
+        pytest.param("desktop", False, id="desktop-no-script", marks=pytest.mark.slow),
+        pytest.param("phone-dark", True, id="phone-dark-script", marks=pytest.mark.slow),
+    ],
+)
 def test_a_visit_from_question_to_correction(story, tmp_path, look, script):
     with Running(tmp_path / "visit.db") as running:
         play(clinic(running.store, title="Blood pressure pilot"), 6)
