@@ -69,7 +69,7 @@ def least_known(posterior: Posterior, costs: FloatArray, a: FloatArray) -> int:
     return best
 
 
-@kernel
+@kernel(small=True)
 def most_telling_arm(
     posterior: Posterior, costs: FloatArray, slopes: FloatArray, menu: Menu
 ) -> tuple[int, int, float]:
@@ -102,7 +102,7 @@ def most_telling_arm(
     return best_arm, best_v, largest
 
 
-@kernel
+@kernel(small=True)
 def _at_least(menu: Menu, most: FloatArray, least: float, rows: IntArray) -> tuple[FloatArray, int]:
     """The arms whose bound is at least `least`, as columns (d, n), and n; their rows go into `rows`."""
     count = 0
