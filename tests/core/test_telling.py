@@ -61,6 +61,35 @@ def test_the_most_telling_arm_is_the_one_that_trying_them_all_finds():
     assert (along, told) == (table[7].argmax(), pytest.approx(table[7].max(), rel=1e-9))
 
 
+@pytest.mark.parametrize("dim", [3, 12])
+def test_arms_that_are_left_out_by_their_bound_are_never_the_most_telling(dim):
+    rng = np.random.default_rng(dim)
+    for _ in range(20):
+        roots = rng.standard_normal((5, dim, dim)) * rng.uniform(0.01, 3, (5, 1, 1))
+        inverse = roots @ roots.transpose(0, 2, 1)
+        posterior = Posterior(np.zeros((5, dim)), inverse, rng.uniform(0.1, 1, 5))
+        arms, slopes = ss.Arms(unit_rows(60, dim, rng)), rng.standard_normal((5, dim))
+        table = np.array(
+            [
+                [reduction(posterior, v, slopes[v], np.array(arm)) for v in range(5)]
+                for arm in arms.vectors
+            ]
+        )
+        arm, v, _ = most_telling_arm(
+            posterior, np.ones(5), slopes, Menu(arms.columns, arms.squared)
+        )
+        assert (arm, v) == np.unravel_index(table.argmax(), table.shape)
+
+
+def test_of_arms_that_tell_equally_much_the_lowest_is_taken():
+    posterior = held_of(evidence_of())
+    arms = ss.Arms(np.repeat(unit_rows(8, 3, np.random.default_rng(5)), 3, axis=0))
+    slopes = np.array([[0.3, -0.2, 0.9], [0.1, 0.5, 0.2]])
+    menu = Menu(arms.columns, arms.squared)
+    assert most_telling_arm(posterior, np.ones(2), slopes, menu)[0] % 3 == 0
+    assert most_telling_arm(posterior, np.ones(2), np.zeros((2, 3)), menu) == (0, 0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("solid", "share"),
     [(ss.UnitBall(3), 1.0), (ss.Box(-np.ones(3), np.ones(3)), 0.9), (ss.Simplex(3), 0.9)],

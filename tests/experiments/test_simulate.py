@@ -276,6 +276,29 @@ def test_runs_that_meet_the_same_arms_share_their_drawing_and_leave_them_alone()
     assert np.array_equal(first.action, again.action)
 
 
+def test_many_arms_are_kept_once_a_second_run_needs_them_and_until_another_seed_is_played(
+    monkeypatch,
+):
+    world = synthetic(4, 2, 1, 9, noise_scale=0.1, seed=0)
+    policy, large = ss.Uniform(world.problem), chance.LargeDeck()
+    monkeypatch.setattr(chance, "_large", large)
+    monkeypatch.setattr(chance, "DECK_BYTES", 8 * 9 * 4 * 60 - 1)
+    first = ss.simulate(policy, world, 60, seed=3, compiled=True)
+    assert large.last[1] is None
+    second = ss.simulate(policy, world, 60, seed=3, compiled=True)
+    kept = large.last[1]
+    assert kept is not None
+    third = ss.simulate(policy, world, 60, seed=3, compiled=True)
+    assert large.last[1] is kept
+    assert same(second, first)
+    assert same(third, first)
+    ss.simulate(policy, world, 60, seed=4, compiled=True)
+    assert large.last[1] is None
+    monkeypatch.setattr(chance, "LARGE_DECK_BYTES", 8 * 9 * 4 * 60 - 1)
+    ss.simulate(policy, world, 60, seed=4, compiled=True)
+    assert large.last[1] is None  # too many to be kept at all
+
+
 def test_a_run_lets_other_threads_work():
     assert KERNELS[loop.run_on_arms].nogil
     assert KERNELS[loop.run_on_ball].nogil

@@ -7,6 +7,7 @@ from made_up import TOML
 
 from sidestep.errors import InputError
 from sidestep.experiments.spec import jobs_of, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.variants import shortened
 
 GOOD = (
     TOML.replace("horizon = 60", "horizon = 20")
@@ -138,11 +139,17 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         read_spec(tmp_path / "nowhere.toml")
 
 
-def test_a_short_world_is_played_like_the_longest_one():
+def test_the_rounds_of_a_policy_on_all_worlds_decide_whether_it_is_compiled():
     text = shipped_specs()["lower-bound"]
     jobs = jobs_of(parse_spec(text, "lower-bound.toml"))
     assert min(job.horizon for job in jobs) == 300
-    assert {job.rounds for job in jobs} == {30_000 * 10}
+    assert {job.rounds for job in jobs} == {2 * 10 * (300 + 1000 + 3000 + 10_000 + 30_000)}
+    panel = shortened(
+        parse_spec(shipped_specs()["panel"], "panel.toml"), {"runs": 3, "horizon": 200}
+    )
+    rounds = {job.policy_id: job.rounds for job in jobs_of(panel)}
+    assert rounds["directed-thompson"] == 600 * len(panel.worlds)
+    assert rounds["directed-untold"] == rounds["directed-thompson"]  # the loop is the same
 
 
 def test_the_labels_of_a_policy_begin_with_its_one_name():

@@ -2,7 +2,8 @@
 
 A round takes from three streams what `play` takes from them, in the same order, so a run is the same
 compiled or not. Runs with the same seed get the same fresh arms. If the arms of a whole run are not too
-many, they are kept for the next policy, because drawing them takes most of the time of a round.
+many, they are kept for the next policy, because drawing them takes most of the time of a round. Where
+they are many, they are kept once a second run in succession needs them: a single run takes no memory.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from sidestep.environments.sources import FreshArms, Menus, fresh_columns, pick
 BATCH = 1 << 16  # most rounds per batch; Ctrl-C works between batches
 BATCH_BYTES = 1 << 20  # of random numbers per batch, so that they stay in the cache
 DECK_BYTES = 1 << 25  # of fresh arms that are kept for the next run
+LARGE_DECK_BYTES = 1 << 29  # of fresh arms that are kept once a second run needs them
 
 
 class Chance(NamedTuple):
@@ -50,8 +52,11 @@ class Dealer:
         per_round = 1 + sum(takes)
         if isinstance(source, FreshArms):
             per_round += source.count * source.dim
-            if 8 * source.count * source.dim * horizon <= DECK_BYTES:
+            size = 8 * source.count * source.dim * horizon
+            if size <= DECK_BYTES:
                 self.deck = deck(source, seed, horizon)
+            elif size <= LARGE_DECK_BYTES:
+                self.deck = _large.of(source, seed, horizon)
         self.size = max(1, min(BATCH, BATCH_BYTES // (8 * per_round)))
 
     def deal(self) -> Chance:
@@ -91,4 +96,37 @@ class Dealer:
 @lru_cache(maxsize=2)
 def deck(source: FreshArms, seed: int, horizon: int) -> Menu:
     """The fresh arms of a whole run."""
-    return Menu(*fresh_columns(source, streams_of(seed)[0], horizon))
+    return _drawn(source, seed, horizon)
+
+
+def _drawn(source: FreshArms, seed: int, horizon: int) -> Menu:
+    """The fresh arms of a whole run, drawn in batches that stay in the processor's cache."""
+    arms, size = streams_of(seed)[0], max(1, BATCH_BYTES // (8 * source.count * source.dim))
+    whole = Menu(np.empty((horizon, source.dim, source.count)), np.empty((horizon, source.count)))
+    for start in range(0, horizon, size):
+        stop = min(start + size, horizon)
+        columns, squared = fresh_columns(source, arms, stop - start)
+        whole.columns[start:stop], whole.squared[start:stop] = columns, squared
+    return whole
+
+
+class LargeDeck:
+    """The fresh arms of the last long run, kept from the second run in succession that needs them."""
+
+    def __init__(self) -> None:
+        # which run was last, and its arms: one value, since runs in other threads may replace it
+        self.last: tuple[object, Menu | None] = (None, None)
+
+    def of(self, source: FreshArms, seed: int, horizon: int) -> Menu | None:
+        """The fresh arms of a whole run; None if the run before had other arms."""
+        (run, arms), this = self.last, (source, seed, horizon)
+        if run != this:
+            self.last = (this, None)
+            return None
+        if arms is None:
+            arms = _drawn(source, seed, horizon)
+            self.last = (this, arms)
+        return arms
+
+
+_large = LargeDeck()

@@ -24,6 +24,7 @@ import hashlib
 import itertools
 import json
 import tomllib
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -139,7 +140,8 @@ class Job(NamedTuple):
     policy: str
     policy_knobs: dict[str, Any]
     told: dict[str, Any]
-    rounds: int  # of all runs on the longest world, which decide whether the policy is compiled
+    # of all runs on all worlds, of the longest entry with this policy: whether it is compiled
+    rounds: int
     code: str = ""  # digest of the user's own files; see ownership.with_code
 
     @property
@@ -162,14 +164,19 @@ class Job(NamedTuple):
 
 def jobs_of(spec: Spec) -> list[Job]:
     """Every run of an experiment; runs with the same arms are next to each other."""
-    longest = max(
-        (world.horizon or spec.horizon) * (world.runs or spec.runs) for world in spec.worlds
-    )
+    rounds: Counter[str] = Counter()
+    for entry in spec.policies:
+        played = sum(
+            (world.horizon or spec.horizon) * (world.runs or spec.runs)
+            for world in spec.worlds
+            if entry.plays(world)
+        )
+        rounds[entry.policy] = max(rounds[entry.policy], played)
     return [
         Job(
             spec.name, world.id, policy.id, run, spec.seed + run, world.horizon or spec.horizon,
             spec.every, world.world, dict(world.knobs), policy.policy, dict(policy.knobs),
-            dict(policy.told), longest,
+            dict(policy.told), rounds[policy.policy],
         )
         for world in spec.worlds
         for run in range(world.runs or spec.runs)
