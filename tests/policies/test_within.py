@@ -59,8 +59,10 @@ def test_the_slope_of_a_side_effect_is_its_penalty_times_the_root_of_its_odds():
         np.array([[1.0, 0.0], [0.3, 0.0]]), np.tile(np.eye(2), (2, 1, 1)), np.ones(2)
     )
     limits = limits_of(((-math.inf, 0.3),), (4.0,))
-    slopes = slopes_within(limits, posterior, np.array([1.0, 0.0]))
+    slopes = slopes_within(limits, posterior, np.array([1.0, 0.0]), False)
     np.testing.assert_allclose(slopes, [[1.0, 0.0], [4.0 * math.sqrt(0.5), 0.0]])
+    mean = slopes_within(limits, posterior, np.array([1.0, 0.0]), True)
+    np.testing.assert_allclose(mean, [[1.0, 0.0], [4.0 * 0.5, 0.0]])
 
 
 @pytest.mark.slow
@@ -138,13 +140,20 @@ def test_a_question_is_worth_what_its_results_gain_over_the_rounds_ahead(oracle)
     assert found[1] == 0.0
 
 
-def test_the_rounds_ahead_are_those_played_or_those_that_learning_takes():
+def test_the_rounds_ahead_fall_from_those_that_learning_takes_and_rise_with_those_played():
     problem = ss.Problem(4, 2, noise_scale=[0.1, 0.2, 0.3], tolerance=0.1, penalty=[5.0, 2.0])
     policy = ss.DirectedThompson(problem)
     posterior = posterior_of(policy.knobs.prior, policy.init().evidence)
-    needed = 1.96**2 * 4 * (0.1**2 + 1.0**2 + 0.6**2)
+    needed = 120 * (0.1**2 + 1.0**2 + 0.6**2)
     assert rounds_ahead(policy.knobs, posterior, 0.0) == pytest.approx(needed)
-    assert rounds_ahead(policy.knobs, posterior, 500.0) == 500.0
+    assert rounds_ahead(policy.knobs, posterior, 10.0) == pytest.approx(needed - 50.0)
+    assert rounds_ahead(policy.knobs, posterior, 600.0) == pytest.approx(360.0)
+    one_sided = ss.Problem(
+        4, 2, noise_scale=[0.1, 0.2, 0.3], tolerance=[(None, 0.1), 0.1], penalty=[5.0, 2.0]
+    )
+    knobs = ss.DirectedThompson(one_sided).knobs
+    needed_less = 120 * (0.1**2 + 0.5 * 1.0**2 + 0.6**2)
+    assert rounds_ahead(knobs, posterior, 0.0) == pytest.approx(needed_less)
     other_units = ss.Problem(
         4, 2, noise_scale=[0.1, 0.2, 0.3], tolerance=0.1, penalty=[5.0, 2.0],
         norm_bound=0.01, action_bound=100.0,

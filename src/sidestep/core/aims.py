@@ -132,17 +132,19 @@ def expected_fine(limits: Limits, i: int, mean: float, spread: float) -> float:
 
 
 @kernel
-def steepness_within(limits: Limits, posterior: Posterior, action: FloatArray) -> FloatArray:
+def steepness_within(
+    limits: Limits, posterior: Posterior, action: FloatArray, averaged: bool
+) -> FloatArray:
     """Slope of the value of an action in every effect: 1, then penalty_i sqrt(p_i); (L+1,).
 
     p_i is the probability that effect i is beyond its tolerance. The slope is penalty_i in size with this
     probability and 0 otherwise; penalty_i sqrt(p_i) is its root mean square. An outcome that is certainly
-    within its limits has slope 0.
+    within its limits has slope 0. averaged: the mean instead, penalty_i p_i.
     """
     steepness = np.ones(posterior.noise.size)
     for i in range(limits.penalty.size):
         mean, spread = effect_of(posterior, i + 1, action)
         beyond = chance_above(limits.high[i] - mean, spread)
         beyond += chance_above(mean - limits.low[i], spread)
-        steepness[i + 1] = limits.penalty[i] * np.sqrt(beyond)
+        steepness[i + 1] = limits.penalty[i] * (beyond if averaged else np.sqrt(beyond))
     return steepness

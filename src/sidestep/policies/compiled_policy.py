@@ -99,7 +99,10 @@ class CompiledPolicy:
             return decision
         known = (evidence, core_set, self.knobs.rank)
         alone = self.judges_alone(decision.phase, actions)
-        found = reasons_for(self.problem, prior, known, actions, decision.query, alone=alone)
+        averaged = alone and getattr(self.knobs, "challengers", 0) > 0  # as policies/within.py does
+        found = reasons_for(
+            self.problem, prior, known, actions, decision.query, alone=alone, averaged=averaged
+        )
         return replace(decision, **found._asdict())
 
     def judges_alone(self, phase: str, actions: Actions) -> bool:

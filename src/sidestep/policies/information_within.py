@@ -105,7 +105,7 @@ def _contest(
 @kernel
 def _slopes(limits: Limits, effects: Posterior, action: FloatArray) -> FloatArray:
     """Slope of an action's value in every effect, with the sign of the likelier side; (L+1,)."""
-    steepness = steepness_within(limits, effects, action)
+    steepness = steepness_within(limits, effects, action, False)
     for i in range(limits.penalty.size):
         effect = dot(effects.mean[i + 1], action)
         if effect - limits.low[i] > limits.high[i] - effect:

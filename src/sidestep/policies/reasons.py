@@ -88,16 +88,18 @@ def reasons_for(
     query: Query,
     *,
     alone: bool = False,
+    averaged: bool = False,
 ) -> Reasons:
     """The reasons for a query; known: the evidence, `core_set`, and the rank (-1: not known).
 
     The shares are of the variance of the contest with the rival. Where the policy measures for the
-    action's own value (`alone`), they are of the variance of that value.
+    action's own value (`alone`), they are of the variance of that value. averaged: the slopes are mean
+    slopes (core/aims.py).
     """
     here = standpoint_for(problem, prior, *known)
     best, rival = _contenders(here, actions, query.action)
     other = best if rival is None else rival
-    slopes = slopes_at(here, query.action)
+    slopes = slopes_at(here, query.action, averaged=averaged)
     if not alone and not np.array_equal(other, query.action):
         slopes = slopes - slopes_at(here, other)
     worth = values_at(here, np.stack([best, query.action]))

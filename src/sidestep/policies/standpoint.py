@@ -63,21 +63,22 @@ def values_at(here: Standpoint, actions: FloatArray) -> FloatArray:
     return np.asarray(mean[0] - fines)
 
 
-def slopes_at(here: Standpoint, action: FloatArray) -> FloatArray:
+def slopes_at(here: Standpoint, action: FloatArray, *, averaged: bool = False) -> FloatArray:
     """Gradient of the value of an action in every vector; (L+1, d)."""
     if here.view is not None:
         return gradient(here.view, np.array(action))
-    return np.asarray(steepness_at(here, action[None]) * action)
+    return np.asarray(steepness_at(here, action[None], averaged=averaged) * action)
 
 
-def steepness_at(here: Standpoint, actions: FloatArray) -> FloatArray:
-    """1, and penalty_i sqrt(probability of being beyond), as in core/aims.py; (L+1, K)."""
+def steepness_at(here: Standpoint, actions: FloatArray, *, averaged: bool = False) -> FloatArray:
+    """1, and the slope in every protected effect, as `steepness_within` of core/aims.py; (L+1, K)."""
     limits = here.problem.limits
     assert limits is not None
     mean, spread = effects_at(here, actions)
     above = ndtr((mean[1:] - limits.high[:, None]) / spread[1:])
     below = ndtr((limits.low[:, None] - mean[1:]) / spread[1:])
-    steep = limits.penalty[:, None] * np.sqrt(above + below)
+    beyond = above + below
+    steep = limits.penalty[:, None] * (beyond if averaged else np.sqrt(beyond))
     return np.vstack([np.ones((1, len(actions))), steep])
 
 

@@ -11,11 +11,13 @@ its own effects, and measuring the action shows them. So there are no blind spot
   gain per round times the number of rounds ahead must exceed the cost. Of several challengers the one
   with the largest net gain per result is played. Over arms InformationDirected uses this rule too.
 - Measure the outcome that reduces the variance of the action's value most: the target, or a protected
-  outcome that may exceed its limit, weighted by its penalty.
+  outcome that may exceed its limit, weighted by its penalty. DirectedThompson weighs an outcome by the
+  mean slope of the value in it, which leaves more measurements for the target than the root mean square.
 
-The horizon is unknown. The number of rounds ahead is taken as the number of rounds played, but at least
-as many as are needed to learn what matters (`rounds_ahead`). With the rounds played alone, exploration
-would start late, when few rounds are left in which it can pay.
+The horizon is unknown. The number of rounds ahead is first taken as the number of results that learning
+takes. It falls quickly, so that exploration comes first, when most rounds are left in which it can pay.
+Later it is proportional to the number of rounds played (`rounds_ahead`). With the rounds played alone,
+exploration would start late.
 
 With `caution`, an action is played only if it is within every tolerance with at least that posterior
 probability, or if it is known to be safe (core/caution.py). No price is compared then: at first the
@@ -67,7 +69,10 @@ from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 CHALLENGERS = 4  # number of challengers; with 2 or 8 regret is the same
-SURE = 1.96  # half-width of a 95% interval, in standard deviations
+# The rounds ahead (`rounds_ahead`), chosen on 50 worlds of each of three kinds (docs/guardrails.md).
+LEARNING = 120.0  # results that learning takes if noise, penalty and the largest effect are 1
+FADING = 5.0  # rounds ahead fewer per round played, at first
+PLAYED = 0.6  # rounds ahead per round played, later
 FAIR = (
     0.05  # an action is informative if one result removes this share of the variance of its value
 )
@@ -119,9 +124,14 @@ def check_start(knobs: object, actions: Actions) -> None:
 
 
 @kernel
-def slopes_within(limits: Limits, posterior: Posterior, action: FloatArray) -> FloatArray:
+def slopes_within(
+    limits: Limits,
+    posterior: Posterior,
+    action: FloatArray,
+    averaged: bool,  # noqa: FBT001  (kernels take every argument by position)
+) -> FloatArray:
     """Gradient of the value of an action in every vector, by `steepness_within`; (L+1, d)."""
-    steepness = steepness_within(limits, posterior, action)
+    steepness = steepness_within(limits, posterior, action, averaged)
     slopes = np.empty((steepness.size, action.size))
     for v in range(steepness.size):
         for j in range(action.size):
@@ -177,15 +187,18 @@ def _purchase(
 
 @kernel
 def rounds_ahead(knobs: WithinKnobs, posterior: Posterior, played: float) -> float:
-    """Number of rounds in which exploration must pay: the rounds played, or those needed to learn.
+    """Number of rounds in which exploration must pay, after so many rounds.
 
     An error of M A / penalty_i in effect i costs as much as the target can change. To know an effect this
-    precisely, with 95%, takes (1.96 penalty_i R_i / (M A))^2 results along each of d directions.
+    precisely takes a number of results proportional to (penalty_i R_i / (M A))^2, and half as many if the
+    outcome is limited on one side only.
     """
+    limits = knobs.limits
     needed = (posterior.noise[0] / knobs.prior.largest) ** 2
-    for i in range(knobs.limits.penalty.size):
-        needed += (knobs.limits.penalty[i] * posterior.noise[i + 1] / knobs.prior.largest) ** 2
-    return max(played, SURE**2 * knobs.prior.dim * needed)
+    for i in range(limits.penalty.size):
+        sides = 0.5 if np.isinf(limits.low[i]) or np.isinf(limits.high[i]) else 1.0
+        needed += sides * (limits.penalty[i] * posterior.noise[i + 1] / knobs.prior.largest) ** 2
+    return max(PLAYED * played, LEARNING * needed - FADING * played)
 
 
 @kernel
@@ -225,8 +238,8 @@ def net_gain(
     """
     posterior, effects = known
     d, width = effects.mean.shape[1], posterior.mean.shape[1]
-    slopes = slopes_within(knobs.limits, effects, challenger.action[:d])
-    slopes -= slopes_within(knobs.limits, effects, leader.action[:d])
+    slopes = slopes_within(knobs.limits, effects, challenger.action[:d], False)
+    slopes -= slopes_within(knobs.limits, effects, leader.action[:d], False)
     contested = variance(effects, slopes)
     if not contested > 0.0:
         return 0.0
@@ -257,14 +270,14 @@ def _choose(
         played = _best_investment(knobs, (posterior, effects), place, drawn, ahead)
     else:
         played = best_in(place, limits, drawn[0])
-    slopes = slopes_within(limits, effects, played.action[:d])
+    slopes = slopes_within(limits, effects, played.action[:d], knobs.challengers > 0)
     if knobs.challengers == 0 and knobs.kappa < np.inf and knobs.caution.level == 0.0:
         leader = best_expected_in(place, limits, effects)
         price = leader.value - expected_within(limits, effects, played.action[:d])
         worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
         if price * np.sqrt(draws.uniforms[0]) > worth:
             played = leader
-            slopes = slopes_within(limits, effects, played.action[:d])
+            slopes = slopes_within(limits, effects, played.action[:d], False)
     phase = PLAY
     if knobs.has_levels and knobs.caution.level == 0.0 and played.arm >= 0:
         bought, told = _purchase(knobs, (posterior, effects), place, slopes, played, draws)
