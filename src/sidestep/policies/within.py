@@ -191,14 +191,16 @@ def rounds_ahead(knobs: WithinKnobs, posterior: Posterior, played: float) -> flo
 
     An error of M A / penalty_i in effect i costs as much as the target can change. To know an effect this
     precisely takes a number of results proportional to (penalty_i R_i / (M A))^2, and half as many if the
-    outcome is limited on one side only.
+    outcome is limited on one side only. Without noise learning takes a result for each coordinate of
+    every vector.
     """
     limits = knobs.limits
     needed = (posterior.noise[0] / knobs.prior.largest) ** 2
     for i in range(limits.penalty.size):
         sides = 0.5 if np.isinf(limits.low[i]) or np.isinf(limits.high[i]) else 1.0
         needed += sides * (limits.penalty[i] * posterior.noise[i + 1] / knobs.prior.largest) ** 2
-    return max(PLAYED * played, LEARNING * needed - FADING * played)
+    unknowns = float((limits.penalty.size + 1) * knobs.prior.dim)
+    return max(unknowns, PLAYED * played, LEARNING * needed - FADING * played)
 
 
 @kernel
