@@ -187,6 +187,20 @@ def test_a_backup_is_restored_and_every_question_would_be_put_again(started):
     assert started("doctor").returncode == 0
 
 
+def test_a_closed_study_shows_how_it_was_closed(started):
+    started("close", "bp", "--reason", "enough", "--yes")
+    shown = " ".join(started("show", "bp").stdout.split())
+    assert "The study is closed, without a decision." in shown
+
+
+def test_a_closed_study_shows_what_was_decided(started):
+    another = [f"--overrule={name}=0" for name in ("lisinopril", "amlodipine", "chlortalidone")]
+    assert started("close", "bp", *another, "--reason", "too high", "--yes").returncode == 0
+    shown = " ".join(started("show", "bp").stdout.split())
+    assert "closed, with lisinopril 0, amlodipine 0, chlortalidone 0 mg/day" in shown
+    assert "(the recommendation was overruled)" in shown
+
+
 def test_a_closed_study_is_listed_as_such(started):
     assert "awaits one answer" in started("list").stdout
     assert started("close", "bp", "--reason", "done").returncode == 0

@@ -38,6 +38,14 @@ def decided_text(plan: Plan, ending: Ending) -> str:
     return set_text(plan.factors, action) if action else ""
 
 
+def closed_text(plan: Plan, ending: Ending) -> str:
+    """The study is closed, with lisinopril 10 (the recommendation was accepted)."""
+    if ending.decision is None:
+        return "The study is closed, without a decision."
+    how = f"the recommendation was {ending.decision.kind}"
+    return f"The study is closed, with {decided_text(plan, ending)} ({how})."
+
+
 def close(
     log: Log, plan: Plan, decision: Mapping[str, Any] | None, author: Author, reason: str | None
 ) -> Written:

@@ -13,11 +13,12 @@ from sidestep.studies.cards.card import Card
 from sidestep.studies.cards.doubt import doubt_text, doubts_of
 from sidestep.studies.cards.overview import show_card
 from sidestep.studies.cards.record_card import verify_card
+from sidestep.studies.closing import closed_text, ending_of
 from sidestep.studies.live import Live
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
-from sidestep.studies.storage.store import Events, Store, Writer, write
+from sidestep.studies.storage.store import CLOSED, Events, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
@@ -108,8 +109,10 @@ class Reading:
     def show(self) -> Card:
         """The study, its open questions and what was measured."""
         with self._turn:
-            book = self._live.follow()
-            return show_card(self.plan, self._store.head(self.name), book)
+            book, head = self._live.follow(), self._store.head(self.name)
+            ending = ending_of(self.history()) if head.status == CLOSED else None
+            closed = closed_text(self.plan, ending) if ending else ""
+            return show_card(self.plan, head, book, closed)
 
     def questions(self) -> list[Question]:
         """The open questions, oldest first."""

@@ -11,12 +11,15 @@ from sidestep.studies.storage.events import written
 from sidestep.studies.storage.store import CLOSED, Head
 
 
-def show_card(plan: Plan, head: Head, book: Book) -> Card:
-    """The goal, the candidates, the open questions, and how often each outcome was measured."""
+def show_card(plan: Plan, head: Head, book: Book, closed: str = "") -> Card:
+    """The goal, the candidates, the open questions, and how often each outcome was measured.
+
+    closed: how the study was closed; empty if it is open.
+    """
     words, open_questions = plan.words, list(book.open.values())
     sections = [
         Section("", (Prose(goal_text(plan)), Prose(_menu_text(plan)))),
-        Section("Open", _open_lines(plan, open_questions, head.status == CLOSED), spaced=True),
+        Section("Open", _open_lines(plan, open_questions, closed), spaced=True),
         Section("Measured", (Table(tuple(_counts(plan, book))),), spaced=True),
         Section("Next", (_next(head, open_questions),), spaced=True),
     ]
@@ -66,9 +69,9 @@ def apart_text(plan: Plan) -> str:
     return f"The baseline, {now}, is not one of them: it is neither asked nor recommended."
 
 
-def _open_lines(plan: Plan, questions: list[Question], closed: bool) -> tuple[Prose | Table, ...]:  # noqa: FBT001
+def _open_lines(plan: Plan, questions: list[Question], closed: str) -> tuple[Prose | Table, ...]:
     if closed:
-        return (Prose("The study is closed."),)
+        return (Prose(closed),)
     if not questions:
         return (Prose("No answer is awaited."),)
     rows = tuple(
