@@ -98,7 +98,7 @@ def most_telling_arm(
         if count > 0:
             arm = lowest_argmax(along)
             if along[arm] > largest * (1.0 + 1e-10):
-                best_arm, best_v, largest = rows[arm], v, along[arm]
+                best_arm, best_v, largest = int(rows[arm]), v, along[arm]
     return best_arm, best_v, largest
 
 
