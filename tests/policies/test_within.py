@@ -149,7 +149,7 @@ def test_the_rounds_ahead_fall_from_those_that_learning_takes_and_rise_with_thos
     assert rounds_ahead(policy.knobs, posterior, 10.0) == pytest.approx(needed - 50.0)
     assert rounds_ahead(policy.knobs, posterior, 600.0) == pytest.approx(360.0)
     quiet = posterior._replace(noise=0.01 * posterior.noise)
-    assert rounds_ahead(policy.knobs, quiet, 0.0) == 12.0  # coordinates of three vectors
+    assert rounds_ahead(policy.knobs, quiet, 0.0) == 48.0  # four for each of 12 coordinates
     one_sided = ss.Problem(
         4, 2, noise_scale=[0.1, 0.2, 0.3], tolerance=[(None, 0.1), 0.1], penalty=[5.0, 2.0]
     )

@@ -72,11 +72,11 @@ CHALLENGERS = 4  # number of challengers; with 2 or 8 regret is the same
 # The rounds ahead (`rounds_ahead`), chosen on 50 worlds of each of three kinds (docs/guardrails.md).
 LEARNING = 120.0  # results that learning takes if noise, penalty and the largest effect are 1
 FADING = 5.0  # rounds ahead fewer per round played, at first
+EACH = 4.0  # rounds ahead, at least, for each coordinate of every vector
 PLAYED = 0.6  # rounds ahead per round played, later
-FAIR = (
-    0.05  # an action is informative if one result removes this share of the variance of its value
-)
-INFORMATIVE = 0.5  # or this share of what the most informative action would remove
+# An action is informative if one result removes this share of the variance of its value,
+FAIR = 0.05
+INFORMATIVE = 0.5  # or this share of what the most informative action would remove.
 
 
 class WithinKnobs(NamedTuple):
@@ -89,14 +89,10 @@ class WithinKnobs(NamedTuple):
     costs: FloatArray  # (L+1,)
     limits: Limits
     spread: float  # factor of the posterior spread in draws
-    challengers: (
-        int  # number of draws that are compared with the leader; 0: play the best of one draw
-    )
+    challengers: int  # draws that are compared with the leader; 0: play the best of one draw
     kappa: float  # price limit in standard deviations, where levels are learned; infinite: no limit
     is_directed: bool  # False: the least known outcome is measured
-    has_levels: (
-        bool  # the last coordinate of every vector is its level, which is not part of the value
-    )
+    has_levels: bool  # the last coordinate of every vector is its level, not part of the value
     caution: Caution
 
 
@@ -149,9 +145,7 @@ def _most_telling(
     if not knobs.is_directed:
         return least_known(posterior, knobs.costs, a)
     index, gain = most_telling(posterior, knobs.costs, padded(slopes, width), a)
-    if (
-        gain <= 0.0 and knobs.caution.level > 0.0
-    ):  # a measurement at the baseline shows only the level
+    if gain <= 0.0 and knobs.caution.level > 0.0:  # the baseline shows only the level
         return least_known(posterior, knobs.costs, a)
     return index
 
@@ -191,8 +185,8 @@ def rounds_ahead(knobs: WithinKnobs, posterior: Posterior, played: float) -> flo
 
     An error of M A / penalty_i in effect i costs as much as the target can change. To know an effect this
     precisely takes a number of results proportional to (penalty_i R_i / (M A))^2, and half as many if the
-    outcome is limited on one side only. Without noise learning takes a result for each coordinate of
-    every vector.
+    outcome is limited on one side only. With little noise learning takes some results for each coordinate
+    of every vector.
     """
     limits = knobs.limits
     needed = (posterior.noise[0] / knobs.prior.largest) ** 2
@@ -200,7 +194,7 @@ def rounds_ahead(knobs: WithinKnobs, posterior: Posterior, played: float) -> flo
         sides = 0.5 if np.isinf(limits.low[i]) or np.isinf(limits.high[i]) else 1.0
         needed += sides * (limits.penalty[i] * posterior.noise[i + 1] / knobs.prior.largest) ** 2
     unknowns = float((limits.penalty.size + 1) * knobs.prior.dim)
-    return max(unknowns, PLAYED * played, LEARNING * needed - FADING * played)
+    return max(EACH * unknowns, PLAYED * played, LEARNING * needed - FADING * played)
 
 
 @kernel
