@@ -81,7 +81,8 @@ class Mind:
     def effect(self, index: int, ends: Any) -> Effect:
         """A change in its unit, with a verdict if the outcome has limits."""
         outcome = self.plan.outcomes[index]
-        estimate, low, high = self.scale.in_units(index, ends)
+        estimate, *sides = (outcome.change(float(end)) for end in ends)
+        low, high = min(sides), max(sides)
         if outcome.tolerance is None:
             return Effect(estimate, low, high)
         return Effect(estimate, low, high, verdict_of(low, high, outcome.limits).word)
