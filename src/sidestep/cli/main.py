@@ -135,9 +135,8 @@ def run(
         return
     if spec is None:
         raise InputError("run needs a SPEC, got none (--example prints one)")
-    sys.path.insert(
-        0, os.getcwd()
-    )  # for the user's own policies and worlds: "package.module:Class"
+    # for the user's own policies and worlds: "package.module:Class"
+    sys.path.insert(0, os.getcwd())
     here = lab.runner_of(jobs or _cores())
     runner = lab.runner_of(jobs, scheduler) if scheduler else here
     failed = lab.run_spec(spec, out=out, runner=runner, resume=resume, overwrite=overwrite)

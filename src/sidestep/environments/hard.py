@@ -13,10 +13,8 @@ from sidestep.environments.sources import Menus
 from sidestep.errors import InputError
 
 WIDEST = math.pi / 5  # beyond this angle sin(3 alpha) falls below sin(2 alpha)
-CONTEST = (
-    0.05,
-    0.4,
-)  # smallest and largest difference of the rewards of the two good arms of a blind spot
+# smallest and largest difference of the rewards of the two good arms of a blind spot
+CONTEST = (0.05, 0.4)
 BAD = 0.2  # smallest distance of its third arm's reward from the best
 
 

@@ -34,9 +34,8 @@ class Reading:
         self.name, self.plan, self.actor = name, plan, actor
         self._store, self._save = store, writer
         self._live = Live(store, name, plan)
-        self._left: tuple[Any, dict[str, Any], tuple[int, int]] | None = (
-            None  # of a state, where asked
-        )
+        # the rounds left, with the state and the context that they were estimated for
+        self._left: tuple[Any, dict[str, Any], tuple[int, int]] | None = None
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":

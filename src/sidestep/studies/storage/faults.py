@@ -22,15 +22,8 @@ READ_ONLY = ("SQLITE_READONLY", "25006", "42501", "SQLITE_PERM", "SQLITE_AUTH")
 DAMAGED = ("SQLITE_CORRUPT", "XX001", "XX002")
 FOREIGN = ("SQLITE_NOTADB",)
 CANNOT_OPEN = ("SQLITE_CANTOPEN",)
-COMING_BACK = (
-    "57P01",
-    "57P02",
-    "57P03",
-    "53300",
-    "08",
-    "25P03",
-    "25P04",
-)  # going, starting, crowded
+# a server that is going, starting or crowded
+COMING_BACK = ("57P01", "57P02", "57P03", "53300", "08", "25P03", "25P04")
 INPUT_OUTPUT = ("SQLITE_IOERR",)
 SHARED_MEMORY = ("SQLITE_IOERR_SHM",)  # shared memory of the processes that have a file open
 ROOM = 2**16  # bytes of that shared memory
