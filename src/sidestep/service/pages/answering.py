@@ -53,7 +53,7 @@ def ask(request: Request, visit: Askers, form: Posted) -> Response:
         )
     except InputError as error:
         return not_asked(request, visit, error, form)
-    return go(request, f"{study_path(name)}?question={ticket.id}#question")
+    return go(f"{study_path(name)}?question={ticket.id}#question")
 
 
 @answering.post("/studies/{name}/questions/{number}/answer")
@@ -73,7 +73,7 @@ def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> 
     receipt = study.verbs.tell(
         number, laboratory(study.verbs, question), actor="simulated laboratory"
     )
-    return go(request, f"{study_path(study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.post("/studies/{name}/questions/{number}/instead")
@@ -86,7 +86,7 @@ def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -
     verbs.withdraw(number, reason=f"one that costs at most {cap:g} is asked instead", actor=actor)
     wanted = arguments_of(asked) | {"price_cap": cap}
     ticket = verbs.ask(new=True, **wanted, actor=actor, key=form.maybe("key"))
-    return go(request, f"{study_path(visit.study.name)}?question={ticket.id}#question")
+    return go(f"{study_path(visit.study.name)}?question={ticket.id}#question")
 
 
 @answering.get("/studies/{name}/results")
@@ -106,7 +106,7 @@ def told(request: Request, visit: Tellers, form: Posted) -> Response:
         receipt = tell_unasked(visit.study, form, visit.caller.signs())
     except SidestepError as error:
         return not_saved(request, visit, error, "results.html", {"typed": form})
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.get("/studies/{name}/entries/{number}/{verb}")
@@ -137,7 +137,7 @@ def correct(request: Request, visit: Correctors, number: Number, form: Posted) -
         )
     except SidestepError as error:
         return not_saved(request, visit, error, "change.html", {**entry, "typed": form})
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.post("/studies/{name}/entries/{number}/withdraw")
@@ -152,7 +152,7 @@ def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) 
         )
     except SidestepError as error:
         return not_saved(request, visit, error, "change.html", {**entry, "typed": form})
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.get("/studies/{name}/close")
@@ -183,4 +183,4 @@ def close(request: Request, visit: Admins, form: Posted) -> Response:
     except SidestepError as error:
         again = {"best": "", "open": open_text(visit.study), "typed": form}
         return not_saved(request, visit, error, "close.html", again)
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")

@@ -67,7 +67,7 @@ def set_up(request: Request, caller: Owner, form: Posted) -> Response:
         Study.create(name, store, actor=actor, key=form.maybe("key"), **settings)
     except SidestepError as error:
         return _new_page(request, caller, form, mistakes=Mistakes({"": str(error)}))
-    return go(request, study_path(name))
+    return go(study_path(name))
 
 
 def _new_page(

@@ -55,7 +55,7 @@ def tell(request: Request, telling: Telling, form: Form, visit: Visit | None = N
         return _state(request, telling, form, question, "lost", why, kind_of(error).status)
     except SidestepError as error:
         return _state(request, telling, form, question, "wrong", {"sentence": str(error)}, 422)
-    return go(request, f"{telling.back}?saved={receipt.entries[0]}")
+    return go(f"{telling.back}?saved={receipt.entries[0]}")
 
 
 def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
