@@ -30,6 +30,7 @@ from sidestep.service.schemas import (
     Closing,
     Correction,
     NewStudy,
+    Signed,
     Withdrawal,
 )
 from sidestep.service.wire import KEY_PATTERN
@@ -74,6 +75,11 @@ def context_of(text: str | None) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         raise InputError("context must be a JSON object, got something else")
     return found
+
+
+def signed(visit: Visit, body: Signed, key: str | None) -> dict[str, Any]:
+    """The arguments of a verb that writes: what was sent, its author and its key."""
+    return {**body.told("actor"), "actor": visit.caller.signs(body.actor), "key": key}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -132,8 +138,7 @@ def show(request: Request, visit: Readers, *, candidates: Flag = False) -> Respo
 @api.post("/studies/{name}/tickets", responses=shown(out.TicketOut), summary="Ask")
 def ask(request: Request, wanted: Ask, visit: Askers, key: Key = None) -> Response:
     """What to do next, and what to measure. Asked again it is the same question until it is answered."""
-    actor = visit.caller.signs(wanted.actor)
-    ticket = visit.study.verbs.ask(**wanted.told("actor"), actor=actor, key=key)
+    ticket = visit.study.verbs.ask(**signed(visit, wanted, key))
     return card_reply(request, ticket.card)
 
 
@@ -142,8 +147,7 @@ def tell(
     request: Request, number: Number, answer: Answer, visit: Tellers, key: Key = None
 ) -> Response:
     """Record a result; it is durable once this answers. The same again changes nothing."""
-    actor = visit.caller.signs(answer.actor)
-    receipt = visit.study.verbs.tell(number, **answer.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.tell(number, **signed(visit, answer, key))
     return card_reply(request, receipt.card)
 
 
@@ -152,8 +156,7 @@ def tell(
 )
 def tell_unasked(request: Request, answer: Answer, visit: Tellers, key: Key = None) -> Response:
     """Record a result without a question: `measured` and `given` say what it is."""
-    actor = visit.caller.signs(answer.actor)
-    receipt = visit.study.verbs.tell(None, **answer.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.tell(None, **signed(visit, answer, key))
     return card_reply(request, receipt.card)
 
 
@@ -164,8 +167,7 @@ def correct(
     request: Request, number: Number, change: Correction, visit: Correctors, key: Key = None
 ) -> Response:
     """Change a result, with a reason; both values stay on record."""
-    actor = visit.caller.signs(change.actor)
-    receipt = visit.study.verbs.correct(number, **change.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.correct(number, **signed(visit, change, key))
     return card_reply(request, receipt.card)
 
 
@@ -176,18 +178,14 @@ def withdraw(
     request: Request, number: Number, change: Withdrawal, visit: Correctors, key: Key = None
 ) -> Response:
     """Close a question that will have no answer, or take back the answer it has, with a reason."""
-    actor = visit.caller.signs(change.actor)
-    receipt = visit.study.verbs.withdraw(number, **change.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.withdraw(number, **signed(visit, change, key))
     return card_reply(request, receipt.card)
 
 
 @api.post("/studies/{name}/close", responses=shown(out.ReceiptOut), summary="End the asking")
 def close(request: Request, end: Closing, visit: Admins, key: Key = None) -> Response:
     """End the asking, with what is recommended, with something else, or with nothing."""
-    actor = visit.caller.signs(end.actor)
-    receipt = visit.study.think(
-        lambda study: study.close(**end.told("actor"), actor=actor, key=key)
-    )
+    receipt = visit.study.think(lambda study: study.close(**signed(visit, end, key)))
     return card_reply(request, receipt.card)
 
 
