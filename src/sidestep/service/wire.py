@@ -53,14 +53,13 @@ class Wire:
         path: str,
         *,
         body: bytes | None = None,
-        kind: str = "application/json",
         key: str | None = None,
     ) -> Answer:
         """The response of the service; raises one of our exceptions if it refuses."""
         if key and not re.fullmatch(KEY_PATTERN, key):
             raise InputError(f"a key {KEY_SENTENCE}, got {key!r}")
         headers = {"Accept": "application/json"}
-        headers |= {"Content-Type": kind} if body is not None else {}
+        headers |= {"Content-Type": "application/json"} if body is not None else {}
         headers |= {"Idempotency-Key": key} if key else {}
         headers |= {"Authorization": f"Bearer {self._token}"} if self._token else {}
         answer = self._patiently(method, f"{self._path}{path}", body, headers)
