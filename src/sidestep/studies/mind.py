@@ -14,14 +14,16 @@ import numpy as np
 from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Query
+from sidestep.policies.belief import belief_of, effects_of
 from sidestep.policies.catalog import from_config
-from sidestep.policies.effects import effects_of
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Book, Result
 from sidestep.studies.cards.card import verdict_of
 from sidestep.studies.factors import Value
 from sidestep.studies.plan import Plan
 from sidestep.studies.scale import Scale, learns_levels
+
+LEVEL = 0.95  # of the intervals of effects
 
 
 class Mind:
@@ -68,7 +70,7 @@ class Mind:
 
     def effects(self, vectors: FloatArray) -> dict[str, list[Effect]]:
         """Effects of many actions on every outcome, in units."""
-        found = effects_of(self.policy, self.state, vectors)
+        found = effects_of(belief_of(self.policy, self.state), vectors, LEVEL)
         low, high = found.estimate - found.half, found.estimate + found.half
         return {
             outcome.name: [
