@@ -33,7 +33,7 @@ PAIR = (
 def upper(worlds: Sequence[WorldSummary], pictures: Mapping[str, Rendered]) -> str:
     """Every Protected LinUCB beside the regret bound; collapsed if it is not proved."""
     drawn = [
-        picture(pictures[name].svg, BOUND.format(world.spec.title or world.spec.id))
+        picture(pictures[name].svg, BOUND.format(world.title))
         for world in worlds
         if (name := f"bound-{world.experiment}-{world.spec.id}") in pictures
     ]
@@ -46,7 +46,7 @@ def upper(worlds: Sequence[WorldSummary], pictures: Mapping[str, Rendered]) -> s
 
 def _line(world: WorldSummary, row: Row) -> Row:
     return {
-        "world": world.spec.title or world.spec.id,
+        "world": world.title,
         "policy": row["policy"],
         "proved here": "yes" if row["proved"] else "no",
         "mean regret": row["mean"],
