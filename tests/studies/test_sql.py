@@ -25,9 +25,10 @@ from sidestep.errors import (
 )
 from sidestep.studies.storage.copies import backup
 from sidestep.studies.storage.events import GENESIS, Entry, utc_now
+from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.record import verify
 from sidestep.studies.storage.sql import SqlStore
-from sidestep.studies.storage.store import OPEN, Head, Snapshot, open_store
+from sidestep.studies.storage.store import OPEN, Snapshot, open_store
 from sidestep.studies.storage.tables import METADATA, SCHEMA, VERSION_TABLE
 
 HERE = Path(__file__).parent

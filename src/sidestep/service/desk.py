@@ -22,8 +22,9 @@ from sidestep.studies.factors import Setting, Value
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import canonical
 from sidestep.studies.storage.groups import Groups
+from sidestep.studies.storage.log import Head, Log
 from sidestep.studies.storage.sql import SqlStore
-from sidestep.studies.storage.store import Head, Log, Store, Writer
+from sidestep.studies.storage.store import Store, Writer
 from sidestep.studies.story import Belief, story
 from sidestep.studies.study import Study
 

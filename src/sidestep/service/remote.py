@@ -27,7 +27,7 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_of
 from sidestep.studies.storage.events import LONGEST_REASON, check_words
 from sidestep.studies.storage.exchange import event_from_json, write_lines
-from sidestep.studies.storage.store import Events
+from sidestep.studies.storage.log import Events
 from sidestep.studies.ticket import Receipt, Ticket
 from sidestep.studies.values import checked_number, shown
 

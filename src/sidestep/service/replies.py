@@ -12,7 +12,7 @@ from sidestep.errors import InputError
 from sidestep.studies.cards.card import Card
 from sidestep.studies.cards.card_json import card_to_json
 from sidestep.studies.storage.events import digest, written
-from sidestep.studies.storage.store import Head
+from sidestep.studies.storage.log import Head
 
 TEXT, JSON = "text/plain", "application/json"
 

@@ -8,7 +8,8 @@ from sidestep.studies.cards.words import local_time, plain, set_text, with_unit
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
-from sidestep.studies.storage.store import Events, Head, Log, Store
+from sidestep.studies.storage.log import Events, Head, Log
+from sidestep.studies.storage.store import Store
 from sidestep.studies.values import shown
 
 Place = tuple[int, int | None]  # number of a question or an entry; row, for an import

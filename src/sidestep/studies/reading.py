@@ -18,7 +18,8 @@ from sidestep.studies.live import Live
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
-from sidestep.studies.storage.store import CLOSED, Events, Store, Writer, write
+from sidestep.studies.storage.log import Events
+from sidestep.studies.storage.store import CLOSED, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:

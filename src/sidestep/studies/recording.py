@@ -18,7 +18,7 @@ from sidestep.studies.keys import repeat_of, same_reason
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import Log
+from sidestep.studies.storage.log import Log
 from sidestep.studies.values import checked_number, shown
 
 FARTHEST = 1e5  # half-ranges from the baseline; a number beyond would dominate all sums

@@ -24,7 +24,8 @@ from sidestep.studies.plan import Plan, plan_from_config
 from sidestep.studies.recording import Author
 from sidestep.studies.request import Request, request_of
 from sidestep.studies.storage.events import Event, canonical, digest
-from sidestep.studies.storage.store import Log, Names, Store, Writer, open_store, write
+from sidestep.studies.storage.log import Log
+from sidestep.studies.storage.store import Names, Store, Writer, open_store, write
 from sidestep.studies.ticket import Ticket
 from sidestep.studies.writing import Writing
 

@@ -32,8 +32,9 @@ from sidestep.studies.storage.events import (
     words_hold,
     written,
 )
+from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.record import Flaw, pages
-from sidestep.studies.storage.store import Head, Store, check_name
+from sidestep.studies.storage.store import Store, check_name
 
 FORMAT, VERSION = "sidestep study", 1
 

@@ -17,7 +17,8 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from sidestep.errors import StorageError
-from sidestep.studies.storage.store import Log, Store, write
+from sidestep.studies.storage.log import Log
+from sidestep.studies.storage.store import Store, write
 
 T = TypeVar("T")
 MOST = 64  # most entries in one transaction, so that nobody waits too long

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sidestep.studies.storage.appending import Appending, created_before
-from sidestep.studies.storage.events import GENESIS, REVISING, SETTLING, Body, Clock, Event, utc_now
+from sidestep.studies.storage.events import REVISING, SETTLING, Body, Clock, Event, utc_now
+from sidestep.studies.storage.log import Events, Head, Log
 from sidestep.studies.storage.store import (
-    OPEN,
     SNAPSHOTS_KEPT,
-    Events,
-    Head,
     Heads,
     Names,
     Snapshot,
     already_settled,
+    begun,
     check_digest,
-    first_entry,
+    created_before,
     key_reused,
     page_of,
     study_exists,
@@ -35,7 +33,7 @@ class _Kept:
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
 
 
-class MemoryLog(Appending):
+class MemoryLog(Log):
     """A study's record while its lock is held; appended events are stored at the end of the block."""
 
     def __init__(self, kept: _Kept, clock: Clock) -> None:
@@ -67,8 +65,7 @@ class MemoryLog(Appending):
 
     def finish(self) -> None:
         """Store everything; the head last, because others read without the lock."""
-        if self.refusal is not None:
-            raise self.refusal
+        super().finish()
         kept = self._kept
         kept.snapshots = {at: it for at, it in kept.snapshots.items() if at < self._dropped}
         kept.events = (
@@ -101,13 +98,11 @@ class MemoryStore:
         self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
     ) -> Event:
         """Event 1, `created`."""
-        entry = first_entry(name, config, body, actor, key)
-        event = entry.linked(1, GENESIS, self._clock())
-        head = Head(name, OPEN, event.body["config"], 1, event.hash, event.at)
+        head, event = begun(name, config, actor=actor, body=body, key=key, at=self._clock())
         with self._turn:
             kept = self._studies.setdefault(name, _Kept(head, [event]))
         first = kept.events[0]
-        return event if first is event else created_before(first, entry)
+        return event if first is event else created_before(first, event)
 
     def adopt(self, head: Head, events: Iterable[Event]) -> None:
         """Keep a whole study as it was written elsewhere."""

@@ -22,8 +22,8 @@ from sqlalchemy import (
 
 from sidestep.errors import RecordError
 from sidestep.studies.storage.events import ERASED, REVISING, Event, Seal, canonical, written
+from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.ready import Ready, Values
-from sidestep.studies.storage.store import Head
 from sidestep.studies.storage.tables import (
     BLOBS,
     EVENTS,

@@ -24,25 +24,15 @@ from sidestep.errors import (
     StudyExists,
     StudyNotFound,
 )
-from sidestep.studies.storage.events import Body, Entry, Event
+from sidestep.studies.storage.events import GENESIS, Body, Entry, Event
 from sidestep.studies.storage.events import digest as digest_of
+from sidestep.studies.storage.log import Events, Head, Log
 
 T = TypeVar("T")
 NAME = re.compile(r"[^\s/\\\x00-\x1f\x7f](?:[^/\\\x00-\x1f\x7f]{0,98}[^\s/\\\x00-\x1f\x7f])?")
 RESERVED = (".", "..", "*")  # path segments of URLs, and the sign for all studies in grants
 OPEN, CLOSED = "open", "closed"
 SNAPSHOTS_KEPT = 4
-
-
-class Head(NamedTuple):
-    """The row of a study that a writer locks: the end of its chain, and its configuration."""
-
-    name: str
-    status: str
-    config: Body
-    seq: int
-    hash: str
-    updated: datetime
 
 
 class Snapshot(NamedTuple):
@@ -54,62 +44,8 @@ class Snapshot(NamedTuple):
     state: str
 
 
-Events = list[Event]
 Heads = list[Head]
 Names = list[str]
-
-
-class Log(Protocol):
-    """A study's record while its lock is held."""
-
-    @property
-    def head(self) -> Head:
-        """The end of the chain; moves with every append."""
-        ...
-
-    def events(self, after: int = 0, limit: int | None = None) -> Events:
-        """Events with a larger seq, oldest first, those of this transaction included."""
-        ...
-
-    def about(self, ticket: int) -> Events:
-        """Everything about a ticket: its ask, answers, corrections, withdrawal; oldest first."""
-        ...
-
-    def find(self, key: str) -> Event | None:
-        """The event that was written with this key."""
-        ...
-
-    def append(
-        self,
-        kind: str,
-        *,
-        body: Body,
-        actor: str,
-        ticket: int | None = None,
-        outcome: str | None = None,
-        key: str | None = None,
-        reason: str | None = None,
-        status: str | None = None,
-    ) -> Event:
-        """Append an event and return it, linked to the chain. An ask is its own ticket.
-
-        Refused: a key that was used (KeyReused); a second `answered` or `withdrawn` of the same ticket
-        and outcome (AlreadyAnswered), where None counts as an outcome; NaN in the body (InputError).
-        """
-        ...
-
-    @property
-    def refusal(self) -> Exception | None:
-        """Why an append was refused; nothing of this transaction can be saved then."""
-        ...
-
-    def drop_snapshots(self, since: int) -> None:
-        """Delete the snapshots from this seq on, because an earlier answer has changed."""
-        ...
-
-    def blank(self, seq: int) -> None:
-        """Erase the text of people in one event; `record.erase` also writes an entry about it."""
-        ...
 
 
 @runtime_checkable
@@ -226,10 +162,23 @@ def check_digest(digest: str, body: str) -> None:
         raise InputError(f"a blob must be named by its SHA-256, {digest_of(body)}, got {digest!r}")
 
 
-def first_entry(name: str, config: Body, body: Body, actor: str, key: str | None) -> Entry:
-    """The content of event 1: the caller's body, the name and the configuration."""
+def begun(
+    name: str, config: Body, *, actor: str, body: Body, key: str | None, at: datetime
+) -> tuple[Head, Event]:
+    """A new study: its head, and event 1 with the caller's body, the name and the configuration."""
     check_name(name)
-    return Entry("created", {**body, "name": name, "config": config}, actor, key=key)
+    entry = Entry("created", {**body, "name": name, "config": config}, actor, key=key)
+    event = entry.linked(1, GENESIS, at)
+    return Head(name, OPEN, event.body["config"], 1, event.hash, at), event
+
+
+def created_before(first: Event, wanted: Event) -> Event:
+    """Event 1 of an existing study, if the same request created it; raises otherwise."""
+    if wanted.key is None or first.key != wanted.key:
+        raise study_exists(wanted.body["name"])
+    if first.seal.text != wanted.seal.text:
+        raise key_reused(wanted.key)
+    return first
 
 
 class Writer(Protocol):
