@@ -166,7 +166,7 @@ def context_here(plan: Plan, question: Question | None) -> dict[str, Any] | None
     if not plan.context:
         return None
     asked = question.body.get("context") if question else None
-    return dict(asked) if asked else {each.name: each.baseline for each in plan.context}
+    return dict(asked) if asked else plan.usual_context
 
 
 def story_part(
