@@ -10,9 +10,10 @@ from sidestep.errors import InputError
 from sidestep.policies.recommend import recommend
 from sidestep.studies.advice import Contender, Narrowing
 from sidestep.studies.cards.best_card import best_card
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
-from sidestep.studies.units import Factor, Outcome
 
 NAMES = [TARGET.name, *(outcome.name for outcome in PROTECTED)]
 

@@ -1,4 +1,4 @@
-"""Factors: what is set in a round, in its unit, and its coordinates on the common scale (units.py)."""
+"""Factors: what is set in a round, in its unit, and its coordinates on the common scale (values.py)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
