@@ -14,7 +14,7 @@ from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question, question_of
-from sidestep.studies.cards.words import plain, with_unit
+from sidestep.studies.cards.words import result_text
 from sidestep.studies.importing import doubt_of
 from sidestep.studies.recording import check_asked
 from sidestep.studies.ticket import Receipt
@@ -113,7 +113,7 @@ def holding(study: OpenStudy, number: int, sentence: str) -> dict[str, Any]:
     found = [find_answer(record, (seq, None), None) for seq in told]
     answers = [
         {
-            "value": with_unit(plain(each.value), study.plan.outcome(each.outcome).unit),
+            "value": result_text(study.plan.outcome(each.outcome), each.value),
             "outcome": each.outcome,
             "by": each.latest.actor,
             "at": day_text(each.latest.at),

@@ -75,6 +75,11 @@ def with_unit(text: str, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
+def result_text(outcome: Outcome, value: float) -> str:
+    """A result with its unit, as a person writes it."""
+    return with_unit(plain(value), outcome.unit)
+
+
 def limit_text(outcome: Outcome) -> str:
     """The tolerance: ±0.30, or the two ends where they differ."""
     low, high = outcome.limits
