@@ -153,10 +153,3 @@ def _pairs(texts: Iterable[str], what: str) -> list[tuple[str, str]]:
             raise InputError(f"{what} must be written as name=value, got {text!r}")
         pairs.append((name.strip(), value.strip()))
     return pairs
-
-
-def whole_number(what: str, text: str) -> int:
-    """A whole number from its text."""
-    if not text.isdecimal():
-        raise InputError(f"{what} must be a whole number, got {text!r}")
-    return int(text)
