@@ -76,7 +76,7 @@ def test_a_file_of_every_schema_opens_and_goes_on(revision, path):
     ask(store)
     verdict = verify(store, "pilot")
     assert (verdict.events, verdict.flaws) == (8, ())
-    assert store.snapshot("pilot").state == '{"kept":true}'
+    assert store.snapshot("pilot", "directed-thompson/1").state == '{"kept":true}'
     assert store.blob(store.blobs()[0]) == '["a","b"]'
     store.close()
 

@@ -160,15 +160,10 @@ class MemoryStore:
         check_digest(digest, body)
         self._blobs[digest] = body
 
-    def snapshot(
-        self, name: str, policy: str | None = None, *, before: int | None = None
-    ) -> Snapshot | None:
-        """The latest snapshot that still fits the record."""
-        fitting = (
-            snapshot
-            for snapshot in self._kept(name).snapshots.values()
-            if policy in (None, snapshot.policy) and (before is None or snapshot.seq < before)
-        )
+    def snapshot(self, name: str, policy: str) -> Snapshot | None:
+        """The latest snapshot for this policy that still fits the record."""
+        kept = self._kept(name).snapshots.values()
+        fitting = (snapshot for snapshot in kept if snapshot.policy == policy)
         return max(fitting, key=lambda snapshot: snapshot.seq, default=None)
 
     def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:

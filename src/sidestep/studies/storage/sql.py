@@ -172,12 +172,9 @@ class SqlStore:
                 with sentences(self.database.where):
                     db.execute(st.NEW_BLOB[db.dialect.name], {"hash": digest, "body": body})
 
-    def snapshot(
-        self, name: str, policy: str | None = None, *, before: int | None = None
-    ) -> Snapshot | None:
-        """The latest snapshot that still fits the record."""
-        values = {"study": self._row(name)[0], "number": st.most(before)}
-        values |= {"any_policy": policy is None, "policy": policy or ""}
+    def snapshot(self, name: str, policy: str) -> Snapshot | None:
+        """The latest snapshot for this policy that still fits the record."""
+        values = {"study": self._row(name)[0], "policy": policy}
         return next((Snapshot(*row) for row in self.database.read(st.SNAPSHOT, values)), None)
 
     def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:

@@ -129,11 +129,7 @@ SNAPSHOT = Ready(
             EVENTS, and_(_e.study_id == _c.study_id, _e.seq == _c.seq, _e.hash == _c.hash)
         )
     )
-    .where(
-        _c.study_id == _study,
-        _c.seq < _seq,
-        or_(bindparam("any_policy", type_=Boolean), _c.policy == bindparam("policy", type_=Text)),
-    )
+    .where(_c.study_id == _study, _c.policy == bindparam("policy"))
     .order_by(_c.seq.desc())
     .limit(1)
 )

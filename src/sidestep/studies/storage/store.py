@@ -108,10 +108,8 @@ class Store(Protocol):
         """Store a text under its digest, once; before, not inside, the transaction that refers to it."""
         ...
 
-    def snapshot(
-        self, name: str, policy: str | None = None, *, before: int | None = None
-    ) -> Snapshot | None:
-        """The latest snapshot that still fits the record (of this policy; with a smaller seq)."""
+    def snapshot(self, name: str, policy: str) -> Snapshot | None:
+        """The latest snapshot for this policy that still fits the record."""
         ...
 
     def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:
