@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core import coreset
-from sidestep.core.actions import Actions, Arms, name_directions, off_menu, unreached
+from sidestep.core.actions import (
+    REACHED,
+    Actions,
+    Arms,
+    name_directions,
+    off_menu,
+    unreached,
+)
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_integer, check_probability
@@ -83,7 +90,7 @@ def _broadest_arm(gram: FloatArray, menu: Menu) -> int:
     """The arm with the largest width for one vector, given what was measured (A13)."""
     metric, widths = gram.copy(), np.empty(menu.squared.size)
     for j in range(metric.shape[0]):
-        metric[j, j] += coreset.REACHED
+        metric[j, j] += REACHED
     inverse_into(cholesky(metric), metric)
     both_forms(menu.columns, np.zeros(metric.shape[0]), metric, 0.0, np.empty(widths.size), widths)
     return lowest_argmax(widths)

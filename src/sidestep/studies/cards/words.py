@@ -110,9 +110,9 @@ def local_time(at: str) -> str:
     return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
 
 
-def listed(names: list[str], last: str = "and") -> str:
+def listed(names: list[str]) -> str:
     """Names in a sentence: a, b and c."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

@@ -72,8 +72,8 @@ class Groups:
     watch   is told how many entries every commit held
     """
 
-    def __init__(self, *, most: int = MOST, watch: Callable[[int], object] = id) -> None:
-        self._most, self._watch = most, watch
+    def __init__(self, *, watch: Callable[[int], object] = id) -> None:
+        self._most, self._watch = MOST, watch
         self._lines: dict[tuple[int, str], _Line] = {}  # of studies that are written to
         self._turn = threading.Condition()
 
