@@ -33,12 +33,10 @@ Storage = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Actor = Annotated[
-    str | None,
-    typer.Option(help="Who is recorded as the author; by default your login name."),
+    str | None, typer.Option(help="Who is recorded as the author; by default your login name.")
 ]
 Key = Annotated[
-    str | None,
-    typer.Option(help="A repeated request with the same key is carried out once."),
+    str | None, typer.Option(help="A repeated request with the same key is carried out once.")
 ]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 Given = Annotated[

@@ -7,14 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core import coreset
-from sidestep.core.actions import (
-    REACHED,
-    Actions,
-    Arms,
-    name_directions,
-    off_menu,
-    unreached,
-)
+from sidestep.core.actions import REACHED, Actions, Arms, name_directions, off_menu, unreached
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_integer, check_probability

@@ -136,10 +136,7 @@ class Recommendation:
         }
         rows: dict[str, object] = {"action": self.action, "arm": self.arm, "worth": self.reward}
         rows |= effects
-        rows |= {
-            "best with probability": self.probability,
-            "stopping now gives up": self.loss.mean,
-        }
+        rows |= {"best with probability": self.probability, "stopping now gives up": self.loss.mean}
         return notebook_table("Recommendation", {k: v for k, v in rows.items() if v is not None})
 
     @property

@@ -13,13 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sidestep.errors import StudyNotFound
 from sidestep.service.desk import Desk, OpenStudy
-from sidestep.service.problems import (
-    FORBIDDEN,
-    MISDIRECTED,
-    UNAUTHENTICATED,
-    HttpProblem,
-    problem,
-)
+from sidestep.service.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, HttpProblem, problem
 from sidestep.service.settings import Settings
 from sidestep.studies.people.accounts import Accounts, Person
 from sidestep.studies.people.grants import Grants

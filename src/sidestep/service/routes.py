@@ -24,15 +24,7 @@ from sidestep.service.replies import (
     tagged,
     with_tag,
 )
-from sidestep.service.schemas import (
-    Answer,
-    Ask,
-    Closing,
-    Correction,
-    NewStudy,
-    Signed,
-    Withdrawal,
-)
+from sidestep.service.schemas import Answer, Ask, Closing, Correction, NewStudy, Signed, Withdrawal
 from sidestep.service.wire import KEY_PATTERN
 from sidestep.studies.people.roles import ADMIN, ASK, CORRECT, READ, TELL
 from sidestep.studies.storage.exchange import event_to_json

@@ -48,12 +48,7 @@ class Wire:
         self._open: list[http.client.HTTPConnection] = []
 
     def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: bytes | None = None,
-        key: str | None = None,
+        self, method: str, path: str, *, body: bytes | None = None, key: str | None = None
     ) -> Answer:
         """The response of the service; raises one of our exceptions if it refuses."""
         if key and not re.fullmatch(KEY_PATTERN, key):

@@ -4,14 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError, TicketNotFound
-from sidestep.studies.answers import (
-    Answer,
-    Place,
-    check_open,
-    check_same,
-    entry_of,
-    find_answer,
-)
+from sidestep.studies.answers import Answer, Place, check_open, check_same, entry_of, find_answer
 from sidestep.studies.cards.words import listed
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.keys import repeat_of, same_reason

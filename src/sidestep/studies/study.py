@@ -122,12 +122,7 @@ class Study(Writing):
 
     @classmethod
     def open(
-        cls,
-        name: str,
-        storage: Any = None,
-        *,
-        actor: str | None = None,
-        writer: Writer = write,
+        cls, name: str, storage: Any = None, *, actor: str | None = None, writer: Writer = write
     ) -> "Study":
         """Open an existing study.
 

@@ -5,14 +5,7 @@ from collections.abc import Mapping, Sequence
 from sidestep.experiments.numbers.bounds import FORMS, Pairs, upper_rows
 from sidestep.experiments.numbers.summary import WorldSummary
 from sidestep.experiments.numbers.traces import Row
-from sidestep.experiments.page.page import (
-    details,
-    number,
-    picture,
-    pictures_row,
-    slope,
-    table,
-)
+from sidestep.experiments.page.page import details, number, picture, pictures_row, slope, table
 from sidestep.experiments.pictures.sheets import Rendered
 
 UPPER = (

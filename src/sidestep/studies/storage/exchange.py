@@ -13,13 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sidestep.errors import (
-    InputError,
-    RecordError,
-    StorageFull,
-    StudyExists,
-    StudyNotFound,
-)
+from sidestep.errors import InputError, RecordError, StorageFull, StudyExists, StudyNotFound
 from sidestep.studies.storage.events import (
     ERASED,
     GENESIS,

@@ -7,13 +7,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from sidestep.errors import (
-    RecordError,
-    StorageBusy,
-    StorageError,
-    StorageFull,
-    StorageLost,
-)
+from sidestep.errors import RecordError, StorageBusy, StorageError, StorageFull, StorageLost
 
 # SQLite's result codes by the start of their name; PostgreSQL's SQLSTATEs by their start.
 BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03", "40P01", "40001")
