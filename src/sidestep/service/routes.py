@@ -1,6 +1,6 @@
 """/v1, for programs: every handler reads the request, calls one verb, and writes its card."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from sidestep.errors import InputError
 from sidestep.service import answers as out
 from sidestep.service import listing
-from sidestep.service.auth import Caller, Needs, NeedsEverywhere, Visit, known_caller
+from sidestep.service.auth import Caller, Needs, Visit, known_caller, known_owner
 from sidestep.service.bodies import StrictRoute, strict_json
 from sidestep.service.problems import MEDIA_TYPE, HttpProblem
 from sidestep.service.replies import (
@@ -26,6 +26,7 @@ from sidestep.service.replies import (
 )
 from sidestep.service.schemas import Answer, Ask, Closing, Correction, NewStudy, Signed, Withdrawal
 from sidestep.service.wire import KEY_PATTERN
+from sidestep.studies.cards.card import Card
 from sidestep.studies.people.roles import ADMIN, ASK, CORRECT, READ, TELL
 from sidestep.studies.storage.exchange import event_to_json
 from sidestep.studies.study import Study
@@ -53,7 +54,7 @@ Tellers = Annotated[Visit, Depends(Needs(TELL))]
 Correctors = Annotated[Visit, Depends(Needs(CORRECT))]
 Admins = Annotated[Visit, Depends(Needs(ADMIN))]
 Anybody = Annotated[Caller, Depends(known_caller)]
-Owner = Annotated[Caller, Depends(NeedsEverywhere(ADMIN))]
+Owner = Annotated[Caller, Depends(known_owner)]
 
 
 def context_of(text: str | None) -> dict[str, Any] | None:
@@ -72,6 +73,12 @@ def context_of(text: str | None) -> dict[str, Any] | None:
 def signed(visit: Visit, body: Signed, key: str | None) -> dict[str, Any]:
     """The arguments of a verb that writes: what was sent, its author and its key."""
     return {**body.told("actor"), "actor": visit.caller.signs(body.actor), "key": key}
+
+
+def computed(request: Request, visit: Visit, compute: Callable[[], Card]) -> Response:
+    """The card that `compute` returns; 304 without computing if the caller has it already."""
+    tag = tag_of(request, visit.study.head())
+    return not_modified(request, tag) or with_tag(card_reply(request, compute()), tag)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -186,11 +193,8 @@ def best(
     request: Request, visit: Readers, *, rounds: Flag = False, context: Context = None
 ) -> Response:
     """What the study recommends today, whether that is enough, and what is not settled."""
-    tag = tag_of(request, visit.study.head())
-    if same := not_modified(request, tag):
-        return same
-    found = visit.study.best(rounds=rounds, context=context_of(context))
-    return with_tag(card_reply(request, found.card), tag)
+    here = context_of(context)
+    return computed(request, visit, lambda: visit.study.best(rounds=rounds, context=here).card)
 
 
 @api.get("/studies/{name}/explain", responses=shown(out.ExplanationOut), summary="Every candidate")
@@ -202,11 +206,8 @@ def explain(
     context: Context = None,
 ) -> Response:
     """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
-    tag = tag_of(request, visit.study.head())
-    if same := not_modified(request, tag):
-        return same
-    found = visit.study.explain(top=top, context=context_of(context))
-    return with_tag(card_reply(request, found.card), tag)
+    here = context_of(context)
+    return computed(request, visit, lambda: visit.study.explain(top=top, context=here).card)
 
 
 @api.get("/studies/{name}/verify", responses=shown(out.VerdictOut), summary="Is it whole?")
