@@ -17,7 +17,7 @@ from sidestep.service.pages.not_saved import (
 )
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study import not_asked
-from sidestep.service.pages.study_view import STEP, common, context_here, open_text
+from sidestep.service.pages.study_view import common, context_here, open_text
 from sidestep.service.pages.telling import (
     Telling,
     asked_question,
@@ -46,7 +46,7 @@ def ask(request: Request, visit: Askers, form: Posted) -> Response:
             purpose=form.text("purpose") or "learn",
             measure=form.maybe("measure"),
             price_cap=form.maybe_number("price_cap", "the price"),
-            largest_step=form.steps(STEP, plan.factors),
+            largest_step=form.steps(plan.factors),
             context=form.setting("context.", plan.context),
             actor=visit.caller.signs(),
             key=form.maybe("key"),
