@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from sidestep.core.lookup import did_you_mean
 from sidestep.errors import (
     AlreadyAnswered,
     InputError,
@@ -247,8 +247,7 @@ def study_exists(name: str) -> StudyExists:
 
 def study_not_found(name: str, names: Names) -> StudyNotFound:
     """There is no such study; names the most similar one, or says that there is none at all."""
-    near = get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "" if names else "; the storage is empty"
+    hint = did_you_mean(str(name), names) if names else "; the storage is empty"
     return StudyNotFound(f"there is no study {name!r}{hint}")
 
 
