@@ -308,11 +308,9 @@ class ProtectedLinUCB(CompiledPolicy):
     def exact(self, state: State) -> bool | None:
         """Whether the core set is proved to be the best subset; None if none was chosen."""
         chosen = self.coreset in ("printed", "certified", "lazy") and state.core_set[0] != 0
-        return (
-            bool(state.core_set[0] == coreset.PROVED)
-            if chosen and not self._is_lazy(state)
-            else None
-        )
+        if not chosen or self._is_lazy(state):
+            return None
+        return bool(state.core_set[0] == coreset.PROVED)
 
     def learns_by(self) -> dict[str, Any]:
         """Rho, how CORE-SET is played, and whether its samples are kept."""

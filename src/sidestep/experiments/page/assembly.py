@@ -130,12 +130,13 @@ def _missing(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
     missing = sum(world.missing for world in worlds)
     played = {world.spec.id for world in worlds}
     absent = [world.id for world in spec.worlds if world.id not in played]
-    words = (
-        f"<p><b>{missing} runs are missing</b>: an interrupted sweep, or runs that failed.</p>\n"
-        if missing
-        else ""
-    )
-    return words + (f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n" if absent else "")
+    words = ""
+    if missing:
+        why = "an interrupted sweep, or runs that failed"
+        words += f"<p><b>{missing} runs are missing</b>: {why}.</p>\n"
+    if absent:
+        words += f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n"
+    return words
 
 
 def _curves(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:

@@ -167,14 +167,14 @@ def closing(request: Request, visit: Admins) -> Response:
 @answering.post("/studies/{name}/close")
 def close(request: Request, visit: Admins, form: Posted) -> Response:
     """Close the study: with the recommendation, with another setting, or without a decision."""
+    plan, how = visit.study.plan, form.text("how")
     try:
+        setting = form.setting("given.", plan.factors) if how == "overrule" else None
         receipt = visit.study.think(
             lambda study: study.close(
-                accept=form.text("how") == "accept",
-                overrule=form.setting("given.", study.plan.factors)
-                if form.text("how") == "overrule"
-                else None,
-                context=context_here(study.plan, None),
+                accept=how == "accept",
+                overrule=setting,
+                context=context_here(plan, None),
                 reason=form.maybe("reason"),
                 actor=visit.caller.signs(),
                 key=form.maybe("key"),

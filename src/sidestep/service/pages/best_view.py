@@ -49,10 +49,10 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         "standing": standing_text(plan, best) if known else None,
         "clean": towards_text(plan.target, best.clean) if best.clean else "",
         "setting": [
-            (factor.name, plain(best.action[factor.name]), factor.unit) for factor in plan.factors
-        ]
-        if best.action
-        else [],
+            (factor.name, plain(best.action[factor.name]), factor.unit)
+            for factor in plan.factors
+            if best.action
+        ],
         "baseline": baseline_text(plan) if at_baseline else "",
         "effects": effect_rows(plan, best.effects, goal=False) if known and not at_baseline else [],
         "points": points(plan, best) if known and best.results >= best.needed else [],

@@ -28,12 +28,10 @@ def entry_text(plan: Plan, event: Event) -> str:
     outcome = plan.outcome(body["outcome"])
     about = f"question {event.ticket}" if event.ticket else "without a question"
     if kind == "answered":
-        done = (
-            f" ({short(plan.factors, body['action'])} {plan.words.done})"
-            if body.get("given")
-            else ""
-        )
-        return f"{about}: {body['outcome']} {result_text(outcome, body['value'])}{done}"
+        text = f"{about}: {body['outcome']} {result_text(outcome, body['value'])}"
+        if body.get("given"):
+            text += f" ({short(plan.factors, body['action'])} {plan.words.done})"
+        return text
     was = "nothing" if body["was"] is None else plain(body["was"])
     now = "taken back" if body["is"] is None else f"is now {result_text(outcome, body['is'])}"
     return f"{about} corrected: {body['outcome']} {was} {now}"
