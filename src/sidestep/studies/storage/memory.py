@@ -18,7 +18,6 @@ from sidestep.studies.storage.store import (
     check_digest,
     created_before,
     key_reused,
-    page_of,
     study_exists,
     study_not_found,
 )
@@ -120,7 +119,7 @@ class MemoryStore:
     ) -> Heads:
         """Heads by status, latest change first."""
         heads = [kept.head for kept in list(self._studies.values())]
-        return page_of(heads, status, after, limit)
+        return _page(heads, status, after, limit)
 
     def head(self, name: str) -> Head:
         """The head of one study."""
@@ -192,3 +191,16 @@ class MemoryStore:
 def _after(events: Events, after: int, limit: int | None) -> Events:
     """Events are numbered from 1 without a gap, so a seq is a position."""
     return events[max(after, 0) :][:limit]
+
+
+def _page(heads: Heads, status: str | None, after: Head | None, limit: int | None) -> Heads:
+    """One page of heads: by status, latest change first, then by name."""
+    chosen = [head for head in heads if status in (None, head.status)]
+    chosen.sort(key=_place)
+    if after is not None:
+        chosen = [head for head in chosen if _place(head) > _place(after)]
+    return chosen[:limit]
+
+
+def _place(head: Head) -> tuple[str, float, str]:
+    return head.status, -head.updated.timestamp(), head.name

@@ -227,19 +227,6 @@ def write(
             return done
 
 
-def page_of(heads: Heads, status: str | None, after: Head | None, limit: int | None) -> Heads:
-    """One page of heads: by status, latest change first, then by name."""
-    chosen = [head for head in heads if status in (None, head.status)]
-    chosen.sort(key=_place)
-    if after is not None:
-        chosen = [head for head in chosen if _place(head) > _place(after)]
-    return chosen[:limit]
-
-
-def _place(head: Head) -> tuple[str, float, str]:
-    return head.status, -head.updated.timestamp(), head.name
-
-
 def study_exists(name: str) -> StudyExists:
     """The study is there already."""
     return StudyExists(f"there is a study {name!r} already")
