@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from sidestep.service.client import Client
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.study import Study
-from sidestep.studies.units import Factor, Outcome
 
 SEED = 7
 AIM: dict[str, Any] = {"aim": "within"}

@@ -114,7 +114,8 @@ def test_a_problematic_study_name_is_refused(store, name, refusal):
 
 
 def test_an_unknown_study_is_not_found_anywhere(store, study):
-    calls = [store.head, store.events, store.snapshot, lambda name: store.about(name, 1)]
+    calls = [store.head, store.events, lambda name: store.about(name, 1)]
+    calls.append(lambda name: store.snapshot(name, "p"))
     calls += [lambda name: store.find(name, "k"), lambda name: store.writing(name).__enter__()]
     calls.append(lambda name: store.put_snapshot(name, Snapshot(1, "", "", "")))
     for call in calls:
@@ -335,24 +336,26 @@ def snap(store, study, state="{}", policy="p", seq=None):
 
 
 def test_the_latest_snapshot_that_fits_is_found(store, study):
-    assert store.snapshot(study) is None
+    assert store.snapshot(study, "p") is None
     for number in range(3):
         ask(store, study)
         assert store.put_snapshot(study, snap(store, study, f"{number}"))
     assert store.snapshot(study, "p") == snap(store, study, "2")
-    assert store.snapshot(study, "p", before=4).state == "1"
     assert store.snapshot(study, "another policy") is None
     assert store.put_snapshot(study, snap(store, study, "new", policy="q"))
-    assert store.snapshot(study).state == "new"
+    assert store.snapshot(study, "q").state == "new"
+    assert store.snapshot(study, "p").state == "1"
 
 
 def test_only_the_newest_snapshots_are_kept(store, study):
     for _ in range(SNAPSHOTS_KEPT + 3):
         ask(store, study)
         store.put_snapshot(study, snap(store, study))
-    found, before = 0, None
-    while snapshot := store.snapshot(study, before=before):
-        found, before = found + 1, snapshot.seq
+    found = 0
+    while snapshot := store.snapshot(study, "p"):
+        found += 1
+        with store.writing(study) as log:
+            log.drop_snapshots(snapshot.seq)
     assert found == SNAPSHOTS_KEPT
 
 
@@ -361,7 +364,7 @@ def test_a_snapshot_of_another_history_is_not_kept(store, study):
     fitting = snap(store, study)
     assert not store.put_snapshot(study, fitting._replace(hash="0" * 64))
     assert not store.put_snapshot(study, fitting._replace(seq=9))
-    assert store.snapshot(study) is None
+    assert store.snapshot(study, "p") is None
 
 
 def test_a_snapshot_is_refused_once_an_earlier_answer_has_changed(store, study):
@@ -373,7 +376,7 @@ def test_a_snapshot_is_refused_once_an_earlier_answer_has_changed(store, study):
         body = {"was": 1.0, "is": 2.0}
         log.append("corrected", ticket=ticket, outcome="sodium", body=body, actor="ada")
         log.drop_snapshots(since=3)
-    assert store.snapshot(study) is None
+    assert store.snapshot(study, "p") is None
     assert not store.put_snapshot(study, stale)
     assert store.put_snapshot(study, snap(store, study))
 

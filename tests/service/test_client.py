@@ -1,5 +1,6 @@
 """The client: it sends until it is answered, writes nothing twice, and raises what the service raised."""
 
+import inspect
 import threading
 
 import pytest
@@ -16,7 +17,32 @@ from sidestep.errors import (
     StudyNotFound,
 )
 from sidestep.service.client import Client
+from sidestep.service.remote import RemoteStudy
 from sidestep.service.wire import Answer, refused
+from sidestep.studies.study import Study
+
+# what only a study on this machine has; a page needs them, a program does not
+ONLY_HERE = {"create", "open", "list", "doubt", "doubt_correction", "questions", "about"}
+
+
+def verbs_of(kind):
+    return {name for name, _ in inspect.getmembers(kind, callable) if not name.startswith("_")}
+
+
+def call_of(kind, verb):
+    """The parameters of a verb and the name of the type that it returns."""
+    signature = inspect.signature(getattr(kind, verb))
+    returned = signature.return_annotation
+    return list(signature.parameters.values()), getattr(returned, "__name__", returned)
+
+
+def test_a_study_behind_a_service_has_the_verbs_of_one_here():
+    assert verbs_of(RemoteStudy) == verbs_of(Study) - ONLY_HERE
+
+
+@pytest.mark.parametrize("verb", sorted(verbs_of(RemoteStudy)))
+def test_a_verb_is_called_alike_here_and_behind_a_service(verb):
+    assert call_of(RemoteStudy, verb) == call_of(Study, verb)
 
 
 def test_the_client_can_be_imported_from_the_package(running):

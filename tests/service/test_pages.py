@@ -10,8 +10,9 @@ from houses import PLAUSIBLE, text_of
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
 from sidestep.service.pages import shell, svg
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.study import Study
-from sidestep.studies.units import Factor, Outcome
 
 INLINE = re.compile(r"<style|<script(?! src=)| style=|\son\w+=|javascript:|http://(?!127|www\.w3)")
 

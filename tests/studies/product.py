@@ -4,7 +4,8 @@ from itertools import product
 from typing import Any
 
 from sidestep.cli.world import World
-from sidestep.studies.units import Factor, Outcome
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 
 KNOBS = [
     Factor("digest e-mails", 0, 3, unit="per week", step=1, baseline=1),

@@ -4,7 +4,8 @@ from typing import Any
 
 from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import Log, Store, write
+from sidestep.studies.storage.log import Log
+from sidestep.studies.storage.store import Store, write
 
 OUTCOME = "sodium"
 

@@ -23,10 +23,11 @@ from sidestep.errors import (
 from sidestep.service.client import Client
 from sidestep.studies.cards.record_card import history_card
 from sidestep.studies.cards.words import set_text
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.sql import SqlLog
 from sidestep.studies.study import Study
-from sidestep.studies.units import Factor, Outcome
 
 
 @pytest.fixture(params=["memory", "sqlite", "http"])

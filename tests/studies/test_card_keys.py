@@ -9,10 +9,11 @@ import pytest
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.studies.cards.overview import list_card
 from sidestep.studies.cards.record_card import history_card, verify_card
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.replay import Difference
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.record import Flaw, verify
-from sidestep.studies.units import Factor, Outcome
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/cards.md").read_text(encoding="utf-8")
 OUTCOMES = {"pain", *(outcome.name for outcome in (TARGET, *PROTECTED))}

@@ -37,8 +37,9 @@ from sidestep.studies.cards.words import (
     set_text,
     signed,
 )
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
-from sidestep.studies.units import Factor, Outcome
 
 FORBIDDEN = ("posterior", "arm ", "acquisition", "index", "regret", "nan", "None")
 

@@ -42,7 +42,7 @@ def test_a_backup_is_one_file_that_holds_everything(store, tmp_path):
     assert made == ["copy.db"]
     copy = SqlStore.open(tmp_path / "copy.db")
     assert everything(copy) == everything(store)
-    assert copy.snapshot("one") == store.snapshot("one")
+    assert copy.snapshot("one", "p") == store.snapshot("one", "p")
     copy.close()
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from clinic import clinic
+from sidestep.studies.factors import Factor
 from sidestep.studies.formula import Features
 from sidestep.studies.storage.memory import MemoryStore
-from sidestep.studies.units import Factor
 
 DOSE = Factor("dose", 0, 40, unit="mg", step=10, baseline=20)
 SALT = Factor("salt", levels=["none", "calcium"])

@@ -184,7 +184,7 @@ class Machine(RuleBasedStateMachine):
         for name, kinds in self.kinds.items():
             assert [event.kind for event in self.store.events(name)] == kinds
             assert self.store.head(name).seq == len(kinds)
-            latest = self.store.snapshot(name)
+            latest = self.store.snapshot(name, "p")
             kept = self.snapshots[name]
             assert (latest and latest.state) == (kept[max(kept)] if kept else None)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clinic import FACTORS, PROTECTED, TARGET, WORLD, clinic
+from sidestep.studies.factors import Factor
 from sidestep.studies.storage.memory import MemoryStore
-from sidestep.studies.units import Factor
 
 KPA = 0.133322  # a mmHg
 

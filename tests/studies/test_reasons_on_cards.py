@@ -10,9 +10,10 @@ from sidestep.errors import InputError
 from sidestep.policies.recommend import recommend
 from sidestep.studies.advice import Contender, Narrowing
 from sidestep.studies.cards.best_card import best_card
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
-from sidestep.studies.units import Factor, Outcome
 
 NAMES = [TARGET.name, *(outcome.name for outcome in PROTECTED)]
 
@@ -40,7 +41,7 @@ def decision_of(study, mind):
     """The decision behind the open question, made again."""
     question = study.questions()[0]
     rng = np.random.default_rng([study.plan.seed, question.id])
-    return mind.policy.ask(mind.state, mind.actions({}), rng), question.body
+    return mind.policy.ask(mind.state, mind.scale.actions({}), rng), question.body
 
 
 def test_the_record_holds_the_reasons_of_the_decision_in_units(study, mind):
@@ -113,7 +114,7 @@ def test_a_rival_in_a_box_is_a_setting():
 
 def test_best_gives_the_loss_in_the_target_s_unit_and_says_whether_it_is_enough(study, mind):
     best = study.best()
-    advice = recommend(mind.policy, mind.state, mind.actions({}))
+    advice = recommend(mind.policy, mind.state, mind.scale.actions({}))
     assert best.loss == pytest.approx((45 * advice.loss.mean, 45 * advice.loss.high))
     assert best.within is advice.assured
     assert best.enough is (best.loss.mean < 1.0)
@@ -170,7 +171,7 @@ def test_outcomes_within_limits_singly_but_not_jointly_are_reported_as_such(stud
 
 
 def test_what_is_not_settled_comes_in_units_the_widest_first(study, mind):
-    advice = recommend(mind.policy, mind.state, mind.actions({}))
+    advice = recommend(mind.policy, mind.state, mind.scale.actions({}))
     best = study.best()
     told = {NAMES[each.vector]: each for each in advice.unsettled}
     assert {each.outcome for each in best.unsettled} == set(told)

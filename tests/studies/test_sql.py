@@ -25,9 +25,10 @@ from sidestep.errors import (
 )
 from sidestep.studies.storage.copies import backup
 from sidestep.studies.storage.events import GENESIS, Entry, utc_now
+from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.record import verify
 from sidestep.studies.storage.sql import SqlStore
-from sidestep.studies.storage.store import OPEN, Head, Snapshot, open_store
+from sidestep.studies.storage.store import OPEN, Snapshot, open_store
 from sidestep.studies.storage.tables import METADATA, SCHEMA, VERSION_TABLE
 
 HERE = Path(__file__).parent
@@ -75,7 +76,7 @@ def test_a_file_of_every_schema_opens_and_goes_on(revision, path):
     ask(store)
     verdict = verify(store, "pilot")
     assert (verdict.events, verdict.flaws) == (8, ())
-    assert store.snapshot("pilot").state == '{"kept":true}'
+    assert store.snapshot("pilot", "directed-thompson/1").state == '{"kept":true}'
     assert store.blob(store.blobs()[0]) == '["a","b"]'
     store.close()
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from sidestep.studies.candidates import MOST, candidates_of
+from sidestep.studies.factors import Factor, setting_of
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 from sidestep.studies.scale import Scale
-from sidestep.studies.units import Factor, Outcome, setting_of
 from sidestep.studies.values import checked_number, read_number
 
 

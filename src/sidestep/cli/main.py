@@ -20,6 +20,7 @@ from sidestep.cli.accounts import tokens, users
 from sidestep.cli.missing import missing_text
 from sidestep.cli.serve import serve
 from sidestep.cli.study import app as study_app
+from sidestep.cli.terminal import AsJson
 from sidestep.errors import ConflictError, InputError, NotFoundError, SidestepError
 
 app = typer.Typer(
@@ -39,7 +40,6 @@ Out = Annotated[Path, typer.Option(help="Folder for the results.")]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace results in --out that have other settings.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 EXIT_CODES = ((NotFoundError, 3), (InputError, 2), (ConflictError, 4), (SidestepError, 1))
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 KEPT = {
@@ -135,9 +135,8 @@ def run(
         return
     if spec is None:
         raise InputError("run needs a SPEC, got none (--example prints one)")
-    sys.path.insert(
-        0, os.getcwd()
-    )  # for the user's own policies and worlds: "package.module:Class"
+    # for the user's own policies and worlds: "package.module:Class"
+    sys.path.insert(0, os.getcwd())
     here = lab.runner_of(jobs or _cores())
     runner = lab.runner_of(jobs, scheduler) if scheduler else here
     failed = lab.run_spec(spec, out=out, runner=runner, resume=resume, overwrite=overwrite)

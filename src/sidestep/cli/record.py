@@ -251,19 +251,15 @@ def close(
     Example: sidestep study close bp-pilot-07 --accept --reason "settled"
     """
     study = open_study(name, storage, actor)
-    if not yes and sys.stdin.isatty() and not _is_sure(name):
-        print("Nothing was saved.", file=sys.stderr)
-        raise typer.Exit(1)
+    if not yes and sys.stdin.isatty():
+        sure = f"Close {name!r}? It will ask nothing more, and it cannot be opened again."
+        if not typer.confirm(sure, err=True):
+            print("Nothing was saved.", file=sys.stderr)
+            raise typer.Exit(1)
     setting = values_of(study.plan.factors, overrule, "overrule")
     here = values_of(study.plan.context, context, "context")
     receipt = study.close(accept=accept, overrule=setting, context=here, reason=reason)
     print_card(receipt.card, as_json=as_json, storage=storage)
-
-
-def _is_sure(name: str) -> bool:
-    return typer.confirm(
-        f"Close {name!r}? It will ask nothing more, and it cannot be opened again.", err=True
-    )
 
 
 def _report(verdicts: list[Any], done: str, as_json: bool) -> None:  # noqa: FBT001

@@ -28,7 +28,6 @@ from sidestep.cli.terminal import (
     result_of,
     steps_of,
     values_of,
-    whole_number,
 )
 from sidestep.errors import InputError
 
@@ -180,7 +179,9 @@ def tell(
              sidestep study tell bp-pilot-07 55 138.0 --given lisinopril=35
     """
     study = open_study(name, storage, actor)
-    number = None if ticket == "-" else whole_number("the number of a question", ticket)
+    if ticket != "-" and not ticket.isdecimal():
+        raise InputError(f"the number of a question must be a whole number, got {ticket!r}")
+    number = None if ticket == "-" else int(ticket)
     result = result_of(value, measured)
     doubt = study.doubt(number, result, measured=measured)
     if doubt and not yes:

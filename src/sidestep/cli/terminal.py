@@ -33,12 +33,10 @@ Storage = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Actor = Annotated[
-    str | None,
-    typer.Option(help="Who is recorded as the author; by default your login name."),
+    str | None, typer.Option(help="Who is recorded as the author; by default your login name.")
 ]
 Key = Annotated[
-    str | None,
-    typer.Option(help="A repeated request with the same key is carried out once."),
+    str | None, typer.Option(help="A repeated request with the same key is carried out once.")
 ]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 Given = Annotated[
@@ -153,10 +151,3 @@ def _pairs(texts: Iterable[str], what: str) -> list[tuple[str, str]]:
             raise InputError(f"{what} must be written as name=value, got {text!r}")
         pairs.append((name.strip(), value.strip()))
     return pairs
-
-
-def whole_number(what: str, text: str) -> int:
-    """A whole number from its text."""
-    if not text.isdecimal():
-        raise InputError(f"{what} must be a whole number, got {text!r}")
-    return int(text)

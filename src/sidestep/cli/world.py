@@ -87,7 +87,7 @@ def clinic_setup() -> dict[str, Any]:
             Outcome("sodium", "mmol/L", range=(125, 150), tolerance=2.5),
             Outcome("heart rate", "beats/min", range=(40, 120), tolerance=6),
         ],
-        "candidates": _columns(regimens()),
+        "candidates": regimens(),
     }
 
 
@@ -99,10 +99,6 @@ def regimens() -> list[Setting]:
         for doses in product(LISINOPRIL, AMLODIPINE, CHLORTALIDONE)
         if any(doses) and not (doses[0] == 40 and doses[1] / 10 + doses[2] / 25 > 1.5)
     ]
-
-
-def _columns(rows: list[Setting]) -> dict[str, list[Value]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def truly_best(study: Study, world: World) -> tuple[int, float]:

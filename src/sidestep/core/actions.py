@@ -16,6 +16,8 @@ from sidestep.errors import InputError
 __all__ = ["Actions", "Arms", "UnitBall", "checked_actions", "name_directions", "unreached"]
 
 
+# the arms do not reach a direction with less than this share of the largest eigenvalue
+REACHED = 1e-8
 ON_A_SOLID = -1  # stands for the row of the arm when the action was chosen in a solid
 
 
@@ -176,10 +178,10 @@ def checked_actions(problem: Problem, actions: Actions) -> Actions:
     return actions
 
 
-def unreached(arms: Arms, tolerance: float = 1e-8) -> FloatArray:
+def unreached(arms: Arms) -> FloatArray:
     """Orthonormal directions in which no arm has a component; (m, d), m = 0 if the arms span R^d."""
     _, values, directions = np.linalg.svd(arms.columns @ arms.columns.T)
-    return np.asarray(directions[values <= tolerance * max(values[0], 1e-300)])
+    return np.asarray(directions[values <= REACHED * max(values[0], 1e-300)])
 
 
 def name_directions(directions: FloatArray) -> str:

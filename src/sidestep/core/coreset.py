@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import REACHED
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Ellipsoids
 from sidestep.core.estimator import Evidence
@@ -38,8 +39,6 @@ MAX_NODES = 1_000_000  # node limit of one subset search
 PROVED, UNPROVED = 1, 2
 EIGENVALUE_SHARE = 0.5 * (1 - 1 / math.sqrt(3))  # 0.2113: leaves a third of lambda_min (A6)
 ROUNDING = 1e-14  # an eigenvalue below this share of the largest squared length is rounding
-# the arms do not reach a direction with less than this share of the largest eigenvalue
-REACHED = 1e-8
 
 
 class CoreSetRule(NamedTuple):

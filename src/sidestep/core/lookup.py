@@ -15,10 +15,15 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     """The entry of that name; raises one sentence with the most similar name otherwise."""
     if name in table:
         return table[name]
-    near = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
     words = ", ".join(sorted(table)) or "(none)"
+    hint = did_you_mean(name, table, cutoff=0.4)
     raise UnknownNameError(f"{kind} must be one of {words}, got {name!r}{hint}")
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """A hint at the most similar of the known names; empty if none is similar."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_knobs(name: str, maker: Callable[..., Any], given: Iterable[str], *unsaid: str) -> None:

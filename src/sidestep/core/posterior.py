@@ -18,14 +18,7 @@ import numpy as np
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_positive
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import (
-    cholesky,
-    copy_into,
-    dot,
-    inverse_into,
-    quadratic,
-    solve_cholesky,
-)
+from sidestep.core.geometry import cholesky, copy_into, dot, inverse_into, quadratic, solve_cholesky
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem, per_vector
 from sidestep.errors import InputError

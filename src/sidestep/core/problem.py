@@ -67,9 +67,8 @@ class Problem:
     tolerance: Tolerance = None  # of every protected effect, one for all, one each, or (low, high)
     penalty: float | Sequence[float] | None = None  # of a unit beyond it; None: see `limits`
     intercept: bool = False  # every outcome has an unknown level, not part of the reward
-    feedback_bound: float = field(
-        init=False, repr=False, compare=False
-    )  # largest |feedback| for tell
+    # largest |feedback| for tell
+    feedback_bound: float = field(init=False, repr=False, compare=False)
     _limits: Limits | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:

@@ -57,8 +57,9 @@ def notebook_table(title: str, rows: Mapping[str, Any], more: str = "") -> str:
     return f"<div><b>{html.escape(title)}</b><table>{lines}</table>{more}</div>"
 
 
-def sparkline(values: Sequence[float], wide: int = 240, tall: int = 48) -> str:
+def sparkline(values: Sequence[float]) -> str:
     """A small SVG curve of the values; the vertical axis includes zero."""
+    wide, tall = 240, 48
     low, high = min(0.0, *values), max(0.0, *values)
     across = wide / max(len(values) - 1, 1)
     up = tall / ((high - low) or 1.0)

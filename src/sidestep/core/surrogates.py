@@ -166,9 +166,8 @@ def project(
     for j in range(1, n):
         for m in range(1, j):
             for k in range(size):
-                share[k] = (
-                    gram[j, m, k] * gram[m, m, k]
-                )  # coefficient of row m, which is eliminated
+                # coefficient of row m, which is eliminated
+                share[k] = gram[j, m, k] * gram[m, m, k]
             for k in range(size):
                 gram[j, j, k] -= share[k] * gram[j, m, k]
                 moved[j, k] -= share[k] * moved[m, k]

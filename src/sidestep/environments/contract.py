@@ -5,14 +5,13 @@ import numpy as np
 from sidestep.core.actions import Arms, UnitBall
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import FreshArms, Menus
-from sidestep.environments.synthetic import synthetic
+from sidestep.environments.synthetic import synthetic, unit_rows
 
 
 def contract_worlds() -> dict[str, Instance]:
     """Small worlds of every kind of action source."""
     rng = np.random.default_rng(20201102)
-    arms = rng.standard_normal((12, 3))
-    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    arms = unit_rows(rng.standard_normal((12, 3)))
     sizes = (3, 2, 1)
     return {
         "fixed arms": synthetic(*sizes, Arms(arms), noise_scale=0.1, seed=1),
@@ -25,8 +24,7 @@ def contract_worlds() -> dict[str, Instance]:
 def edge_worlds() -> dict[str, Instance]:
     """Worlds at the edges: no protection, full rank, one dimension, one arm, doubled arms."""
     rng = np.random.default_rng(7)
-    arms = rng.standard_normal((5, 3))
-    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    arms = unit_rows(rng.standard_normal((5, 3)))
     flat = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.8, 0.0]])
     return {
         "L = 0": synthetic(3, 0, 0, Arms(arms), noise_scale=0.1),
@@ -51,7 +49,6 @@ def nearly_dependent() -> Instance:
     rng = np.random.default_rng(11)
     first, second, target = rng.standard_normal((3, 4)) / 4
     theta = np.array([target, first, first + 0.01 * second, first - 0.7 * second])
-    arms = rng.standard_normal((10, 4))
-    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    arms = unit_rows(rng.standard_normal((10, 4)))
     bound = float(np.linalg.norm(theta, axis=1).max())
     return Instance(theta, Arms(arms), noise_scale=0.001, norm_bound=bound, subspace_dim=2)

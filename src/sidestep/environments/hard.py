@@ -10,13 +10,12 @@ from sidestep.core.checks import check_integer, check_positive
 from sidestep.core.geometry import orthonormal, project_off
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import Menus
+from sidestep.environments.synthetic import unit_rows
 from sidestep.errors import InputError
 
 WIDEST = math.pi / 5  # beyond this angle sin(3 alpha) falls below sin(2 alpha)
-CONTEST = (
-    0.05,
-    0.4,
-)  # smallest and largest difference of the rewards of the two good arms of a blind spot
+# smallest and largest difference of the rewards of the two good arms of a blind spot
+CONTEST = (0.05, 0.4)
 BAD = 0.2  # smallest distance of its third arm's reward from the best
 
 
@@ -99,8 +98,7 @@ def blind_spot(noise_scale: float = 0.1) -> Instance:
     >>> [round(world.reward(arm), 2) for arm in world.actions.vectors]
     [-0.02, 0.18, -0.33]
     """
-    theta = np.array([[0.248, -0.638, -0.729], [-0.787, 0.364, 0.499]])
-    theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+    theta = unit_rows(np.array([[0.248, -0.638, -0.729], [-0.787, 0.364, 0.499]]))
     return Instance(theta, Arms(_blind_arms(5.501, 2.684)), noise_scale=noise_scale)
 
 
@@ -121,8 +119,7 @@ def blind_spot_family(seed: int = 0, noise_scale: float = 0.1) -> Instance:
     check_integer("seed", seed, low=0)
     rng = np.random.default_rng(seed)
     while True:
-        theta = rng.standard_normal((2, 3))
-        theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+        theta = unit_rows(rng.standard_normal((2, 3)))
         arms = _blind_arms(*rng.uniform(0.0, 2 * math.pi, 2))
         if is_blind_spot(theta, arms):
             return Instance(theta, Arms(arms), noise_scale=noise_scale)

@@ -76,23 +76,11 @@ def _low_rank(rng: Generator) -> tuple[FloatArray, Any]:
     return random_vectors(rng, 10, 4, 2), Arms(arms)
 
 
-def _interactions(rng: Generator) -> tuple[FloatArray, Any]:
-    return random_vectors(rng, 10, 3, 2), Arms(dose_rows()[1:])
-
-
-def _many_outcomes(rng: Generator) -> tuple[FloatArray, Any]:
-    return random_vectors(rng, 12, 30, 2), _arms(rng, 100, 12)
-
-
 def _near_parallel(rng: Generator) -> tuple[FloatArray, Any]:
     theta = random_vectors(rng, 6, 2, 2)
     across = unit_rows(theta[2] - (theta[2] @ theta[1]) * theta[1])
     theta[2] = math.cos(NEARLY) * theta[1] + math.sin(NEARLY) * across
     return theta, _arms(rng, 50, 6)
-
-
-def _uneven_noise(rng: Generator) -> tuple[FloatArray, Any]:
-    return random_vectors(rng, 6, 4, 2), FreshArms(50, 6)
 
 
 def _tiny_rest(rng: Generator) -> tuple[FloatArray, Any]:
@@ -101,18 +89,6 @@ def _tiny_rest(rng: Generator) -> tuple[FloatArray, Any]:
     along = unit_rows(theta[0] - (theta[0] @ rest) * rest)
     theta[0] = REST * rest + math.sqrt(1 - REST**2) * along
     return theta, _arms(rng, 100, 6)
-
-
-def _one_hot(rng: Generator) -> tuple[FloatArray, Any]:
-    return random_vectors(rng, 12, 4, 2), Arms(np.eye(12))
-
-
-def _all_but_one(rng: Generator) -> tuple[FloatArray, Any]:
-    return random_vectors(rng, 6, 5, 5), _arms(rng, 100, 6)
-
-
-def _plain(rng: Generator) -> tuple[FloatArray, Any]:
-    return random_vectors(rng, 6, 4, 2), _arms(rng, 100, 6)
 
 
 def _dear_oracle(rng: Generator) -> tuple[FloatArray, Any]:
@@ -148,14 +124,14 @@ def _rank_deficient(rng: Generator) -> tuple[FloatArray, Any]:
 
 KINDS = {
     "low-rank": Kind(_low_rank),
-    "interactions": Kind(_interactions),
-    "many-outcomes": Kind(_many_outcomes),
+    "interactions": Kind(lambda rng: (random_vectors(rng, 10, 3, 2), Arms(dose_rows()[1:]))),
+    "many-outcomes": Kind(lambda rng: (random_vectors(rng, 12, 30, 2), _arms(rng, 100, 12))),
     "near-parallel": Kind(_near_parallel),
-    "uneven-noise": Kind(_uneven_noise),
+    "uneven-noise": Kind(lambda rng: (random_vectors(rng, 6, 4, 2), FreshArms(50, 6))),
     "tiny-rest": Kind(_tiny_rest),
-    "one-hot": Kind(_one_hot),
-    "all-but-one": Kind(_all_but_one),
-    "wide-prior": Kind(_plain, WIDE),
+    "one-hot": Kind(lambda rng: (random_vectors(rng, 12, 4, 2), Arms(np.eye(12)))),
+    "all-but-one": Kind(lambda rng: (random_vectors(rng, 6, 5, 5), _arms(rng, 100, 6))),
+    "wide-prior": Kind(lambda rng: (random_vectors(rng, 6, 4, 2), _arms(rng, 100, 6)), WIDE),
     "dear-oracle": Kind(_dear_oracle),
     "blind-six": Kind(_blind_six),
     "rank-deficient": Kind(_rank_deficient),

@@ -78,5 +78,4 @@ def _source(arms: int | str | ActionSource, dim: int, rng: Generator) -> ActionS
             'arms must be a number of fresh arms, "fixed:" and a number, "ball" or an action '
             f"source, got {arms!r}"
         )
-    vectors = rng.standard_normal((int(count), dim))
-    return Arms(unit_rows(vectors))
+    return Arms(unit_rows(rng.standard_normal((int(count), dim))))

@@ -164,8 +164,7 @@ def warfarin(
     The real file is PharmGKB/ClinPGx submission PS206767 (CC BY-SA 4.0, not to be sold, a research
     resource, not for treatment decisions). Nothing is downloaded.
     """
-    made = (preset, scale, target)
-    world = _drawn(0, *made) if path is None else _from_table(path, *made)
+    world = _world(path, preset, scale, target)
     return _instance(world, noise_scale, tolerance, penalty)
 
 
@@ -208,11 +207,7 @@ def describe(
     target: str = "stability",
 ) -> WarfarinReport:
     """A report about the world that `warfarin` builds: rows read, directions reached, rewards."""
-    world = (
-        _drawn(0, preset, scale, target)
-        if path is None
-        else _from_table(path, preset, scale, target)
-    )
+    world = _world(path, preset, scale, target)
     vectors, theta = world.arms.vectors, world.theta
     missing = unreached(world.arms)
     rank = world.arms.dim - len(missing)
@@ -242,8 +237,10 @@ def describe(
     )
 
 
-def _from_table(path: Path | str, preset: str, scale: str, target: str) -> _World:
-    """Arms and fits of a table."""
+def _world(path: Path | str | None, preset: str, scale: str, target: str) -> _World:
+    """Arms and fits of a table; without a path, the look-alike of seed 0."""
+    if path is None:
+        return _drawn(0, preset, scale, target)
     chosen = look_up("preset", preset, PRESETS)
     order = _outcome_order(target)
     records = read_records(path, chosen.drugs, genotype=chosen.genotype)

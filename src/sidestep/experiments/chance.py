@@ -93,12 +93,6 @@ class Dealer:
         return uniforms, normals
 
 
-@lru_cache(maxsize=2)
-def deck(source: FreshArms, seed: int, horizon: int) -> Menu:
-    """The fresh arms of a whole run."""
-    return _drawn(source, seed, horizon)
-
-
 def _drawn(source: FreshArms, seed: int, horizon: int) -> Menu:
     """The fresh arms of a whole run, drawn in batches that stay in the processor's cache."""
     arms, size = streams_of(seed)[0], max(1, BATCH_BYTES // (8 * source.count * source.dim))
@@ -108,6 +102,9 @@ def _drawn(source: FreshArms, seed: int, horizon: int) -> Menu:
         columns, squared = fresh_columns(source, arms, stop - start)
         whole.columns[start:stop], whole.squared[start:stop] = columns, squared
     return whole
+
+
+deck = lru_cache(maxsize=2)(_drawn)  # the same, kept for the next run
 
 
 class LargeDeck:

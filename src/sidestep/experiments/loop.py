@@ -198,12 +198,7 @@ def ends_sweep(sweeps: Sweeps, evidence: Evidence, t: int) -> bool:
 
 @kernel
 def chosen_on_ball(
-    knobs: Any,
-    evidence: Evidence,
-    core_set: IntArray,
-    body: Body,
-    draws: Draws,
-    action: FloatArray,
+    knobs: Any, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws, action: FloatArray
 ) -> Choice:
     """What to do in a round on a solid; the action is copied into a buffer, and its array is freed."""
     chosen = choose_on_ball(knobs, evidence, core_set, body, draws)

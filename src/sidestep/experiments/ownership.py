@@ -41,7 +41,9 @@ def check_owner(folder: Path, spec: Spec, *, resume: bool, overwrite: bool) -> d
     if overwrite or not there:
         return there
     jobs = {trace_path(folder, job): job for job in with_code(jobs_of(spec))}
-    others = [path for path, mark in there.items() if _mark(jobs.get(path)) != mark]
+    others = [
+        path for path, mark in there.items() if path not in jobs or jobs[path].fingerprint != mark
+    ]
     changes = _changes(home, spec) or _changed_code(jobs[path] for path in others if path in jobs)
     if changes or others:
         what = f" ({changes})" if changes else ""
@@ -76,10 +78,6 @@ def _digest(name: str) -> str:
     except Exception:  # check_jobs meets the same error and reports it
         return ""
     return hashlib.sha256(content).hexdigest()[:16] if content else ""
-
-
-def _mark(job: Job | None) -> str | None:
-    return None if job is None else job.fingerprint
 
 
 def _changed_code(jobs: Iterable[Job]) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NUMBER, VECTOR, PHASE, ARM = range(4)  # rows of Record.chosen
 VALUE, WIDTH, FEEDBACK, REGRET, CUMULATIVE = range(5)  # rows of Record.numbers
+SHOWN = 120  # points of the curve in a notebook, at most
 
 
 class Record(NamedTuple):
@@ -66,12 +67,6 @@ def write_numbers(
     record.numbers[CUMULATIVE, slot], record.numbers[WIDTH, slot] = so_far, width
 
 
-def _thinned(values: FloatArray, most: int = 120) -> list[float]:
-    """At most `most` of the values, evenly spaced, including the last."""
-    keep = np.unique(np.linspace(0, len(values) - 1, most).astype(int))
-    return [float(value) for value in values[keep]]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
     """One run, round by round (or every n-th round and the last), as `simulate` returns it.
@@ -109,7 +104,8 @@ class Trace:
         rows |= {"regret": float(self.cumulative_regret[-1])}
         rows |= {f"measurements of outcome {i}": int(n) for i, n in enumerate(self.counts)}
         rows |= {"note": " ".join(self.warnings)} if self.warnings else {}
-        return notebook_table("Trace", rows, sparkline(_thinned(self.cumulative_regret)))
+        few = np.unique(np.linspace(0, len(self.round) - 1, SHOWN).astype(int))
+        return notebook_table("Trace", rows, sparkline(self.cumulative_regret[few].tolist()))
 
     @property
     def round(self) -> IntArray:

@@ -11,7 +11,6 @@ import os
 import platform
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -72,7 +71,9 @@ def notes_of(policy: Any) -> dict[str, Any]:
 
 def _fields(thing: Any) -> list[Any]:
     """The fields with which a dataclass is built; empty for anything else."""
-    return [f for f in dataclasses.fields(thing) if f.init] if is_dataclass(thing) else []
+    return (
+        [f for f in dataclasses.fields(thing) if f.init] if dataclasses.is_dataclass(thing) else []
+    )
 
 
 def _plain(value: Any) -> Any:

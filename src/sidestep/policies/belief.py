@@ -63,11 +63,11 @@ class Belief(NamedTuple):
     measured: Posterior  # the posterior of effects and levels; without levels, of the effects
 
 
-class OutcomeEffects(NamedTuple):
+class Effects(NamedTuple):
     """<a, theta_v> of every vector and action."""
 
     estimate: FloatArray  # (L+1, K)
-    spread: FloatArray  # (L+1, K): standard deviation, made a tenth wider
+    half: FloatArray  # (L+1, K): half the length of its interval
 
 
 def belief_of(policy: CompiledPolicy, state: State) -> Belief:
@@ -146,9 +146,15 @@ def odds_of(problem: Problem, belief: Belief) -> FloatArray:
     return odds
 
 
-def outcome_effects(belief: Belief, actions: FloatArray) -> OutcomeEffects:
-    """Effects of the rows of `actions` (K, d) on every outcome."""
-    return OutcomeEffects(belief.posterior.mean @ actions.T, WIDER * _spreads(belief, actions))
+def effects_of(belief: Belief, actions: FloatArray, level: float) -> Effects:
+    """Effects of the rows of `actions` (K, d) on every outcome, with intervals.
+
+    With few degrees of freedom a Student interval is longer than that of the prior: then that is taken.
+    """
+    before = np.sqrt(belief.variance) * np.linalg.norm(actions, axis=1)
+    reach = quantile(belief, level)[:, None] * (WIDER * _spreads(belief, actions))
+    half = np.minimum(reach, WIDER * ndtri(0.5 + level / 2) * before)
+    return Effects(belief.posterior.mean @ actions.T, half)
 
 
 def _spreads(belief: Belief, actions: FloatArray) -> FloatArray:
@@ -156,18 +162,6 @@ def _spreads(belief: Belief, actions: FloatArray) -> FloatArray:
     posterior = belief.posterior
     forms = ((actions @ posterior.inverse) * actions).sum(axis=2)
     return np.asarray(posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0)))
-
-
-def halves(
-    belief: Belief, effects: OutcomeEffects, actions: FloatArray, level: float
-) -> FloatArray:
-    """Half the length of the interval of every effect of actions (K, d); (L+1, K).
-
-    With few degrees of freedom a Student interval is longer than that of the prior: then that is taken.
-    """
-    before = np.sqrt(belief.variance) * np.linalg.norm(actions, axis=1)
-    reach = quantile(belief, level)[:, None] * effects.spread
-    return np.asarray(np.minimum(reach, WIDER * ndtri(0.5 + level / 2) * before))
 
 
 def quantile(belief: Belief, level: float) -> FloatArray:

@@ -40,16 +40,14 @@ def draw_vectors(posterior: Posterior, rng: Generator, times: int) -> FloatArray
     return posterior.mean + (factors @ normals[..., None])[..., 0]
 
 
-def draw_of_ranks(
-    belief: Belief, odds: FloatArray, norm_bound: float, rng: Generator, chains: int = CHAINS
-) -> Sample:
+def draw_of_ranks(belief: Belief, odds: FloatArray, norm_bound: float, rng: Generator) -> Sample:
     """Draws with protected vectors of rank k; k has the probabilities `odds` (min(L, d) + 1,)."""
     posterior = belief.posterior
     n, d = posterior.mean.shape
-    vectors = draw_vectors(posterior, rng, chains * KEPT).reshape(KEPT, chains, n, d)
+    vectors = draw_vectors(posterior, rng, CHAINS * KEPT).reshape(KEPT, CHAINS, n, d)
     rests = vectors[:, :, 0].copy()
     starts = _directions(vectors[0], row_weights(posterior))
-    ranks = even_ranks(odds, chains)
+    ranks = even_ranks(odds, CHAINS)
     for rank in range(1, len(odds)):
         mine = np.flatnonzero(ranks == rank)
         if len(mine) == 0:

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from sidestep.core.checks import (
-    check_choice,
-    check_positive,
-    check_probability,
-    check_scale,
-    shown,
-)
+from sidestep.core.checks import check_choice, check_positive, check_probability, check_scale, shown
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.problem import Problem, per_vector
 from sidestep.errors import InputError

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core import coreset
-from sidestep.core.actions import Actions, Arms, name_directions, off_menu, unreached
+from sidestep.core.actions import REACHED, Actions, Arms, name_directions, off_menu, unreached
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_integer, check_probability
@@ -83,7 +83,7 @@ def _broadest_arm(gram: FloatArray, menu: Menu) -> int:
     """The arm with the largest width for one vector, given what was measured (A13)."""
     metric, widths = gram.copy(), np.empty(menu.squared.size)
     for j in range(metric.shape[0]):
-        metric[j, j] += coreset.REACHED
+        metric[j, j] += REACHED
     inverse_into(cholesky(metric), metric)
     both_forms(menu.columns, np.zeros(metric.shape[0]), metric, 0.0, np.empty(widths.size), widths)
     return lowest_argmax(widths)
@@ -308,11 +308,9 @@ class ProtectedLinUCB(CompiledPolicy):
     def exact(self, state: State) -> bool | None:
         """Whether the core set is proved to be the best subset; None if none was chosen."""
         chosen = self.coreset in ("printed", "certified", "lazy") and state.core_set[0] != 0
-        return (
-            bool(state.core_set[0] == coreset.PROVED)
-            if chosen and not self._is_lazy(state)
-            else None
-        )
+        if not chosen or self._is_lazy(state):
+            return None
+        return bool(state.core_set[0] == coreset.PROVED)
 
     def learns_by(self) -> dict[str, Any]:
         """Rho, how CORE-SET is played, and whether its samples are kept."""

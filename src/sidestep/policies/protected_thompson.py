@@ -22,9 +22,7 @@ from sidestep.core.forms import Forms, Menu
 from sidestep.core.kernels import kernel
 from sidestep.core.levels import measured, padded
 from sidestep.core.places import Found, Place, best_along
-from sidestep.core.pooled import (
-    ranks,
-)
+from sidestep.core.pooled import ranks
 from sidestep.core.posterior import Prior, draw, posteriors_of, row_weights
 from sidestep.core.problem import Problem
 from sidestep.core.sensitivity import gradient, pooled_frame

@@ -33,9 +33,8 @@ from sidestep.policies.belief import (
     Belief,
     Interval,
     checked_belief,
-    halves,
+    effects_of,
     odds_of,
-    outcome_effects,
     quantile,
     within_odds,
 )
@@ -137,10 +136,7 @@ class Recommendation:
         }
         rows: dict[str, object] = {"action": self.action, "arm": self.arm, "worth": self.reward}
         rows |= effects
-        rows |= {
-            "best with probability": self.probability,
-            "stopping now gives up": self.loss.mean,
-        }
+        rows |= {"best with probability": self.probability, "stopping now gives up": self.loss.mean}
         return notebook_table("Recommendation", {k: v for k, v in rows.items() if v is not None})
 
     @property
@@ -342,9 +338,8 @@ def _intervals(outlook: _Outlook, action: FloatArray) -> tuple[Interval, tuple[I
     if outlook.limits is None:
         limit = float(np.linalg.norm(action)) * outlook.norm_bound
         worth = Interval(*(float(np.clip(end, -limit, limit)) for end in worth))
-    effects = outcome_effects(outlook.belief, action[None])
-    half = halves(outlook.belief, effects, action[None], outlook.level)[:, 0]
-    return worth, tuple(map(_around, effects.estimate[:, 0], half))
+    effects = effects_of(outlook.belief, action[None], outlook.level)
+    return worth, tuple(map(_around, effects.estimate[:, 0], effects.half[:, 0]))
 
 
 def _spread_of(outlook: _Outlook, values: FloatArray) -> Interval:

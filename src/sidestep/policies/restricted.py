@@ -14,7 +14,7 @@ from sidestep.core.problem import Problem, Query
 from sidestep.core.solids import Solid
 from sidestep.errors import InputError
 from sidestep.policies.base import Decision
-from sidestep.policies.belief import belief_of, halves, outcome_effects
+from sidestep.policies.belief import belief_of, effects_of
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.reasons import standpoint_for
 from sidestep.policies.recommend import recommend
@@ -160,8 +160,8 @@ def _least_settled(
 ) -> int:
     """The protected outcome with the widest interval in units of its tolerance, settled ones last."""
     problem, belief = policy.problem, belief_of(policy, state)
-    effects = outcome_effects(belief, action[None])
-    half = halves(belief, effects, action[None], LEVEL)[:, 0]
+    effects = effects_of(belief, action[None], LEVEL)
+    estimate, half = effects.estimate[:, 0], effects.half[:, 0]
     units, limits = _units(problem), problem.limits
     can = range(problem.n_vectors) if told.measure_only is None else told.measure_only
     protected = [index for index in can if index > 0] or list(can)
@@ -169,10 +169,7 @@ def _least_settled(
     def doubt(index: int) -> tuple[bool, float]:
         is_open = True
         if limits is not None and index > 0:
-            ends = (
-                effects.estimate[index, 0] - half[index],
-                effects.estimate[index, 0] + half[index],
-            )
+            ends = (estimate[index] - half[index], estimate[index] + half[index])
             is_open = verdict_of(limits.low[index - 1], limits.high[index - 1], *ends) == OPEN
         return is_open, float(half[index] / units[index])
 

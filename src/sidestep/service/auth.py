@@ -13,13 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sidestep.errors import StudyNotFound
 from sidestep.service.desk import Desk, OpenStudy
-from sidestep.service.problems import (
-    FORBIDDEN,
-    MISDIRECTED,
-    UNAUTHENTICATED,
-    HttpProblem,
-    problem,
-)
+from sidestep.service.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, HttpProblem, problem
 from sidestep.service.settings import Settings
 from sidestep.studies.people.accounts import Accounts, Person
 from sidestep.studies.people.grants import Grants
@@ -177,18 +171,12 @@ class Needs:
         return Visit(caller, allowed(desk, caller, self.roles, name))
 
 
-class NeedsEverywhere:
-    """A dependency: the caller has this role in all studies."""
-
-    def __init__(self, role: str = ADMIN) -> None:
-        self.role = role
-
-    def __call__(self, request: Request) -> Caller:
-        """The caller; 401 or 403 if they do not have the role."""
-        caller = known_caller(request)
-        if not caller.rights.allow(self.role, EVERYWHERE):
-            raise HttpProblem(FORBIDDEN, f"this needs the role {self.role!r} in all studies")
-        return caller
+def known_owner(request: Request) -> Caller:
+    """The caller, who has the role admin in all studies; 401 or 403 otherwise."""
+    caller = known_caller(request)
+    if not caller.rights.allow(ADMIN, EVERYWHERE):
+        raise HttpProblem(FORBIDDEN, f"this needs the role {ADMIN!r} in all studies")
+    return caller
 
 
 def allowed(desk: Desk, caller: Caller, roles: tuple[str, ...], name: str) -> OpenStudy:

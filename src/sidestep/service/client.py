@@ -9,7 +9,7 @@ Needs nothing but Python's own library, and no service at this end.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -20,8 +20,7 @@ from sidestep.studies.frames import columns_of
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import plan_from_config
 from sidestep.studies.storage.store import Names
-from sidestep.studies.study import Study, user_of_the_machine
-from sidestep.studies.verbs import Verbs
+from sidestep.studies.study import user_of_the_machine
 
 PAGE = 100
 
@@ -105,8 +104,3 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-if TYPE_CHECKING:  # one protocol, held to by mypy
-    _HERE: type[Verbs] = Study
-    _AFAR: type[Verbs] = RemoteStudy

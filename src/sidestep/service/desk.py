@@ -22,8 +22,9 @@ from sidestep.studies.factors import Setting, Value
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import canonical
 from sidestep.studies.storage.groups import Groups
+from sidestep.studies.storage.log import Head, Log
 from sidestep.studies.storage.sql import SqlStore
-from sidestep.studies.storage.store import Head, Log, Store, Writer
+from sidestep.studies.storage.store import Store, Writer
 from sidestep.studies.story import Belief, story
 from sidestep.studies.study import Study
 
@@ -32,6 +33,7 @@ Context: TypeAlias = Mapping[str, Any] | None
 MOST = 64  # studies that stay open
 KEPT = 16  # cached results per study
 WORKERS = 2
+SOON = 0.5  # seconds that a receipt waits for the new recommendation
 
 
 class _Known(NamedTuple):
@@ -100,10 +102,10 @@ class OpenStudy:
             self._bests.append((head, best))
         return best
 
-    def bests_around(self, entry: int, patience: float = 0.5) -> tuple[Best | None, Best | None]:
+    def bests_around(self, entry: int) -> tuple[Best | None, Best | None]:
         """The recommendations before and after an entry, as far as they were computed."""
         head = self.head().seq
-        after = self.best_within(patience, None) if not self.plan.context else None
+        after = self.best_within(SOON, None) if not self.plan.context else None
         before = [best for seq, best in self._bests if seq < entry]
         return before[-1] if before else None, after if head >= entry else None
 

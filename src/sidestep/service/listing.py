@@ -8,7 +8,8 @@ from sidestep.service.desk import Desk
 from sidestep.studies.book import Question
 from sidestep.studies.people.roles import READ
 from sidestep.studies.storage.events import written
-from sidestep.studies.storage.store import CLOSED, Head
+from sidestep.studies.storage.log import Head
+from sidestep.studies.storage.store import CLOSED
 
 CHUNK = 100
 ASK, ANSWER = "ask", "answer"

@@ -14,6 +14,7 @@ from sidestep.errors import InputError
 from sidestep.service.metrics import Metrics
 from sidestep.service.settings import Settings
 from sidestep.service.watch import LOGGER
+from sidestep.service.wire import connection_to
 from sidestep.studies.recording import Written
 from sidestep.studies.storage.events import written
 
@@ -81,12 +82,7 @@ class Notices:
     def _post(self, body: bytes) -> int:
         """The HTTP status of one attempt; redirects are not followed."""
         assert self._to is not None
-        kind = (
-            http.client.HTTPSConnection
-            if self._to.scheme == "https"
-            else http.client.HTTPConnection
-        )
-        connection = kind(str(self._to.hostname), self._to.port, timeout=TIMEOUT)
+        connection = connection_to(self._to, TIMEOUT)
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["X-Sidestep-Signature"] = hmac.new(self._key, body, sha256).hexdigest()

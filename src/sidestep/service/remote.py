@@ -27,7 +27,7 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_of
 from sidestep.studies.storage.events import LONGEST_REASON, check_words
 from sidestep.studies.storage.exchange import event_from_json, write_lines
-from sidestep.studies.storage.store import Events
+from sidestep.studies.storage.log import Events
 from sidestep.studies.ticket import Receipt, Ticket
 from sidestep.studies.values import checked_number, shown
 
@@ -69,20 +69,12 @@ class RemoteStudy:
             "context": context,
         }
         request_of(self.plan, **settings)  # raises the same errors as `Study`, without a request
-        wanted = {
-            "new": new,
-            "purpose": purpose,
-            "measure": measure,
-            "panel": panel if isinstance(panel, int) else _names(panel),
-            "measure_only": _names(measure_only),
-            "allowed": allowed
-            if allowed is None or isinstance(allowed, Mapping)
-            else list(allowed),
-            "largest_step": largest_step,
-            "price_cap": price_cap,
-            "context": context,
-        }
-        return _ticket(self._post("tickets", wanted, actor, key))
+        settings |= {"new": new, "measure_only": _names(measure_only)}
+        if not isinstance(panel, int):
+            settings["panel"] = _names(panel)
+        if not (allowed is None or isinstance(allowed, Mapping)):
+            settings["allowed"] = list(allowed)
+        return _ticket(self._post("tickets", settings, actor, key))
 
     def tell(
         self,
@@ -104,8 +96,7 @@ class RemoteStudy:
             "context": context,
             "reason": reason,
         }
-        number = ticket.id if isinstance(ticket, Ticket) else ticket
-        path = "answers" if number is None else f"tickets/{number}/answer"
+        path = "answers" if ticket is None else f"tickets/{_number(ticket)}/answer"
         return _receipt(self._post(path, told, actor, key))
 
     def correct(

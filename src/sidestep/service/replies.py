@@ -12,7 +12,7 @@ from sidestep.errors import InputError
 from sidestep.studies.cards.card import Card
 from sidestep.studies.cards.card_json import card_to_json
 from sidestep.studies.storage.events import digest, written
-from sidestep.studies.storage.store import Head
+from sidestep.studies.storage.log import Head
 
 TEXT, JSON = "text/plain", "application/json"
 
@@ -38,7 +38,8 @@ def json_reply(
 def tagged(request: Request, response: Response) -> Response:
     """The response with its ETag; 304 if the caller has it already."""
     text = bytes(response.body).decode()
-    return not_modified(request, digest(text)[:32]) or _with_tag(response, digest(text)[:32])
+    tag = digest(text)[:32]
+    return not_modified(request, tag) or with_tag(response, tag)
 
 
 def tag_of(request: Request, head: Head, *more: object) -> str:
@@ -52,15 +53,11 @@ def not_modified(request: Request, tag: str) -> Response | None:
     known = request.headers.get("if-none-match", "")
     if f'"{tag}"' not in (each.strip().removeprefix("W/") for each in known.split(",")):
         return None
-    return _with_tag(Response(status_code=304), tag)
+    return with_tag(Response(status_code=304), tag)
 
 
 def with_tag(response: Response, tag: str) -> Response:
     """The response with this ETag."""
-    return _with_tag(response, tag)
-
-
-def _with_tag(response: Response, tag: str) -> Response:
     response.headers["ETag"] = f'"{tag}"'
     response.headers["Cache-Control"] = "private, no-cache"
     return response

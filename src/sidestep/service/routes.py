@@ -1,6 +1,6 @@
 """/v1, for programs: every handler reads the request, calls one verb, and writes its card."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from sidestep.errors import InputError
 from sidestep.service import answers as out
 from sidestep.service import listing
-from sidestep.service.auth import Caller, Needs, NeedsEverywhere, Visit, known_caller
+from sidestep.service.auth import Caller, Needs, Visit, known_caller, known_owner
 from sidestep.service.bodies import StrictRoute, strict_json
 from sidestep.service.problems import MEDIA_TYPE, HttpProblem
 from sidestep.service.replies import (
@@ -24,15 +24,9 @@ from sidestep.service.replies import (
     tagged,
     with_tag,
 )
-from sidestep.service.schemas import (
-    Answer,
-    Ask,
-    Closing,
-    Correction,
-    NewStudy,
-    Withdrawal,
-)
+from sidestep.service.schemas import Answer, Ask, Closing, Correction, NewStudy, Signed, Withdrawal
 from sidestep.service.wire import KEY_PATTERN
+from sidestep.studies.cards.card import Card
 from sidestep.studies.people.roles import ADMIN, ASK, CORRECT, READ, TELL
 from sidestep.studies.storage.exchange import event_to_json
 from sidestep.studies.study import Study
@@ -60,7 +54,7 @@ Tellers = Annotated[Visit, Depends(Needs(TELL))]
 Correctors = Annotated[Visit, Depends(Needs(CORRECT))]
 Admins = Annotated[Visit, Depends(Needs(ADMIN))]
 Anybody = Annotated[Caller, Depends(known_caller)]
-Owner = Annotated[Caller, Depends(NeedsEverywhere(ADMIN))]
+Owner = Annotated[Caller, Depends(known_owner)]
 
 
 def context_of(text: str | None) -> dict[str, Any] | None:
@@ -74,6 +68,17 @@ def context_of(text: str | None) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         raise InputError("context must be a JSON object, got something else")
     return found
+
+
+def signed(visit: Visit, body: Signed, key: str | None) -> dict[str, Any]:
+    """The arguments of a verb that writes: what was sent, its author and its key."""
+    return {**body.told("actor"), "actor": visit.caller.signs(body.actor), "key": key}
+
+
+def computed(request: Request, visit: Visit, compute: Callable[[], Card]) -> Response:
+    """The card that `compute` returns; 304 without computing if the caller has it already."""
+    tag = tag_of(request, visit.study.head())
+    return not_modified(request, tag) or with_tag(card_reply(request, compute()), tag)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -132,8 +137,7 @@ def show(request: Request, visit: Readers, *, candidates: Flag = False) -> Respo
 @api.post("/studies/{name}/tickets", responses=shown(out.TicketOut), summary="Ask")
 def ask(request: Request, wanted: Ask, visit: Askers, key: Key = None) -> Response:
     """What to do next, and what to measure. Asked again it is the same question until it is answered."""
-    actor = visit.caller.signs(wanted.actor)
-    ticket = visit.study.verbs.ask(**wanted.told("actor"), actor=actor, key=key)
+    ticket = visit.study.verbs.ask(**signed(visit, wanted, key))
     return card_reply(request, ticket.card)
 
 
@@ -142,8 +146,7 @@ def tell(
     request: Request, number: Number, answer: Answer, visit: Tellers, key: Key = None
 ) -> Response:
     """Record a result; it is durable once this answers. The same again changes nothing."""
-    actor = visit.caller.signs(answer.actor)
-    receipt = visit.study.verbs.tell(number, **answer.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.tell(number, **signed(visit, answer, key))
     return card_reply(request, receipt.card)
 
 
@@ -152,8 +155,7 @@ def tell(
 )
 def tell_unasked(request: Request, answer: Answer, visit: Tellers, key: Key = None) -> Response:
     """Record a result without a question: `measured` and `given` say what it is."""
-    actor = visit.caller.signs(answer.actor)
-    receipt = visit.study.verbs.tell(None, **answer.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.tell(None, **signed(visit, answer, key))
     return card_reply(request, receipt.card)
 
 
@@ -164,8 +166,7 @@ def correct(
     request: Request, number: Number, change: Correction, visit: Correctors, key: Key = None
 ) -> Response:
     """Change a result, with a reason; both values stay on record."""
-    actor = visit.caller.signs(change.actor)
-    receipt = visit.study.verbs.correct(number, **change.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.correct(number, **signed(visit, change, key))
     return card_reply(request, receipt.card)
 
 
@@ -176,18 +177,14 @@ def withdraw(
     request: Request, number: Number, change: Withdrawal, visit: Correctors, key: Key = None
 ) -> Response:
     """Close a question that will have no answer, or take back the answer it has, with a reason."""
-    actor = visit.caller.signs(change.actor)
-    receipt = visit.study.verbs.withdraw(number, **change.told("actor"), actor=actor, key=key)
+    receipt = visit.study.verbs.withdraw(number, **signed(visit, change, key))
     return card_reply(request, receipt.card)
 
 
 @api.post("/studies/{name}/close", responses=shown(out.ReceiptOut), summary="End the asking")
 def close(request: Request, end: Closing, visit: Admins, key: Key = None) -> Response:
     """End the asking, with what is recommended, with something else, or with nothing."""
-    actor = visit.caller.signs(end.actor)
-    receipt = visit.study.think(
-        lambda study: study.close(**end.told("actor"), actor=actor, key=key)
-    )
+    receipt = visit.study.think(lambda study: study.close(**signed(visit, end, key)))
     return card_reply(request, receipt.card)
 
 
@@ -196,11 +193,8 @@ def best(
     request: Request, visit: Readers, *, rounds: Flag = False, context: Context = None
 ) -> Response:
     """What the study recommends today, whether that is enough, and what is not settled."""
-    tag = tag_of(request, visit.study.head())
-    if same := not_modified(request, tag):
-        return same
-    found = visit.study.best(rounds=rounds, context=context_of(context))
-    return with_tag(card_reply(request, found.card), tag)
+    here = context_of(context)
+    return computed(request, visit, lambda: visit.study.best(rounds=rounds, context=here).card)
 
 
 @api.get("/studies/{name}/explain", responses=shown(out.ExplanationOut), summary="Every candidate")
@@ -212,11 +206,8 @@ def explain(
     context: Context = None,
 ) -> Response:
     """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
-    tag = tag_of(request, visit.study.head())
-    if same := not_modified(request, tag):
-        return same
-    found = visit.study.explain(top=top, context=context_of(context))
-    return with_tag(card_reply(request, found.card), tag)
+    here = context_of(context)
+    return computed(request, visit, lambda: visit.study.explain(top=top, context=here).card)
 
 
 @api.get("/studies/{name}/verify", responses=shown(out.VerdictOut), summary="Is it whole?")

@@ -4,12 +4,12 @@ import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from sidestep.core.lookup import did_you_mean
 from sidestep.errors import InputError
 
 PREFIX = "SIDESTEP_"
@@ -131,8 +131,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} must be a TOML file, got {error}") from None
     for name in content:
         if name not in Settings.model_fields:
-            near = get_close_matches(name, Settings.model_fields, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, Settings.model_fields)
             raise InputError(f"{path} must have settings of serve, got {name!r}{hint}")
     return content
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from sidestep.errors import InputError, ServiceError, SidestepError
 from sidestep.service.kinds import error_of
@@ -48,19 +48,13 @@ class Wire:
         self._open: list[http.client.HTTPConnection] = []
 
     def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: bytes | None = None,
-        kind: str = "application/json",
-        key: str | None = None,
+        self, method: str, path: str, *, body: bytes | None = None, key: str | None = None
     ) -> Answer:
         """The response of the service; raises one of our exceptions if it refuses."""
         if key and not re.fullmatch(KEY_PATTERN, key):
             raise InputError(f"a key {KEY_SENTENCE}, got {key!r}")
         headers = {"Accept": "application/json"}
-        headers |= {"Content-Type": kind} if body is not None else {}
+        headers |= {"Content-Type": "application/json"} if body is not None else {}
         headers |= {"Idempotency-Key": key} if key else {}
         headers |= {"Authorization": f"Bearer {self._token}"} if self._token else {}
         answer = self._patiently(method, f"{self._path}{path}", body, headers)
@@ -103,17 +97,18 @@ class Wire:
     def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         connection = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = self._connect()
+            connection = self._local.connection = connection_to(self._parts, self._timeout)
             self._open.append(connection)
         connection.request(method, path, body=body, headers=headers)
         response = connection.getresponse()
         return Answer(response.status, dict(response.headers.items()), response.read())
 
-    def _connect(self) -> http.client.HTTPConnection:
-        host, port = str(self._parts.hostname), self._parts.port
-        if self._parts.scheme == "https":
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+
+def connection_to(address: SplitResult, timeout: float) -> http.client.HTTPConnection:
+    """A connection to the host of an address; it is opened by the first request."""
+    secure = address.scheme == "https"
+    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    return kind(str(address.hostname), address.port, timeout=timeout)
 
 
 def refused(answer: Answer) -> SidestepError:

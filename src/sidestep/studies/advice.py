@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sidestep.studies.cards.card import Card
+from sidestep.studies.cards.card import Card, Printed
 from sidestep.studies.factors import Setting
 
 MOST_ROUNDS = 200  # of the estimate of the rounds left
@@ -91,7 +91,7 @@ class Settling(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Printed):
     """Every candidate, the most probable best first. Prints as a card of the first few.
 
     rows   a `Row` for every candidate
@@ -112,23 +112,13 @@ class Explanation:
         columns["probability"] = [row.probability for row in self.rows]
         return columns
 
-    def to_json(self) -> dict[str, Any]:
-        """All rows for a program."""
-        return self.card.to_json()
-
     def __repr__(self) -> str:
         first = f", first no. {self.rows[0].candidate}" if self.rows else ""
         return f"Explanation({len(self.rows)} candidates{first})"
 
-    def __str__(self) -> str:
-        return str(self.card)
-
-    def _repr_html_(self) -> str:
-        return self.card._repr_html_()
-
 
 @dataclass(frozen=True)
-class Best:
+class Best(Printed):
     """The recommendation if the study stopped today. Prints as its card.
 
     action        what to set: {"dose": 40.0, ...}; None: there are no results yet
@@ -171,16 +161,6 @@ class Best:
         """Number of results it is based on."""
         return sum(self.counts.values())
 
-    def to_json(self) -> dict[str, Any]:
-        """The recommendation for a program."""
-        return self.card.to_json()
-
     def __repr__(self) -> str:
         told = f"action={self.action}, candidate={self.candidate}, within={self.within}"
         return f"Best({told}, results={self.results})"
-
-    def __str__(self) -> str:
-        return str(self.card)
-
-    def _repr_html_(self) -> str:
-        return self.card._repr_html_()

@@ -34,7 +34,7 @@ def advise(mind: Mind, book: Book, context: Context) -> Best:
     needed = mind.dim + len(plan.outcomes) + 1
     if not counts:
         return Best(counts=counts, needed=needed)
-    advice = recommend(mind.policy, mind.state, mind.actions(context))
+    advice = recommend(mind.policy, mind.state, mind.scale.actions(context))
     setting = setting_of(mind, advice.arm, advice.action)
     effects = {
         outcome.name: mind.effect(index, advice.effects[index])
@@ -68,7 +68,7 @@ def look_ahead(mind: Mind, context: Context) -> tuple[int, int]:
         )
     matters = target.change_scaled(target.matters)
     found = rounds_left(
-        mind.policy, mind.state, mind.actions(context), matters=matters, at_most=MOST_ROUNDS
+        mind.policy, mind.state, mind.scale.actions(context), matters=matters, at_most=MOST_ROUNDS
     )
     return found.low, found.high
 
@@ -119,7 +119,7 @@ def _contenders(mind: Mind, advice: Recommendation, setting: Setting) -> tuple[C
 
 def explain(mind: Mind, book: Book, context: Context) -> list[Row]:
     """Every candidate with its effects and its probability of being the best, the most probable first."""
-    actions = mind.actions(context)
+    actions = mind.scale.actions(context)
     if not isinstance(actions, Arms):
         raise InputError("explain needs candidates to list, got the box of ranges")
     best = advise(mind, book, context)

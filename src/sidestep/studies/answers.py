@@ -8,7 +8,8 @@ from sidestep.studies.cards.words import local_time, plain, set_text, with_unit
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
-from sidestep.studies.storage.store import Events, Head, Log, Store
+from sidestep.studies.storage.log import Events, Head, Log
+from sidestep.studies.storage.store import Store
 from sidestep.studies.values import shown
 
 Place = tuple[int, int | None]  # number of a question or an entry; row, for an import
@@ -149,13 +150,10 @@ def _one_of(about: list[Event], number: int, outcome: str | None) -> Event:
 
 def entry_of(log: Log | Kept, number: int) -> Event:
     """The entry of that number, which may be a question or a result."""
-    found = log.events(number - 1, 1) if _is_number(number) else []
+    whole = isinstance(number, int) and not isinstance(number, bool)
+    found = log.events(number - 1, 1) if whole and 0 < number < 2**53 else []
     if not found or found[0].kind not in ("asked", "answered", "imported"):
         raise TicketNotFound(
             f"there is no question or result {shown(number)} in study {log.head.name!r}"
         )
     return found[0]
-
-
-def _is_number(number: object) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**53

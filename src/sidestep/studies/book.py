@@ -125,8 +125,7 @@ class Book:
         setting, number = body["action"], event.ticket or event.seq
         if number >= self.used_of:
             self.used, self.used_of = setting, number
-        result = Result(event.seq, 0, body["outcome"], body["value"], setting, body.get("context"))
-        self._add(result)
+        self._add(event.seq, 0, body)
         if question is not None:
             self._settle(question, body["outcome"])
 
@@ -160,25 +159,17 @@ class Book:
 
     def _imported(self, event: Event) -> None:
         for row, each in enumerate(event.body["rows"]):
-            self._add(
-                Result(
-                    event.seq,
-                    row,
-                    each["outcome"],
-                    each["value"],
-                    each["action"],
-                    each.get("context"),
-                )
-            )
+            self._add(event.seq, row, each)
 
     def _erased(self, event: Event) -> None:
         for seq in event.body["events"]:
             if seq in self.open:
                 self.open[seq] = replace(self.open[seq], actor=ERASED)
 
-    def _add(self, result: Result) -> None:
-        self.results[result.entry, result.row] = result
-        self.counts[result.outcome] += 1
+    def _add(self, entry: int, row: int, body: Mapping[str, Any]) -> None:
+        outcome, value, action = body["outcome"], body["value"], body["action"]
+        self.results[entry, row] = Result(entry, row, outcome, value, action, body.get("context"))
+        self.counts[outcome] += 1
 
 
 _HANDLERS = {

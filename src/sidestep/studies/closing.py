@@ -9,7 +9,8 @@ from sidestep.studies.keys import same_reason
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Author, Written
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import CLOSED, Log
+from sidestep.studies.storage.log import Log
+from sidestep.studies.storage.store import CLOSED
 
 DECISIONS = ("accepted", "overruled")
 

@@ -44,7 +44,7 @@ def _question(mind: Mind, seq: int, book: Book, request: Request) -> Body:
         raise InputError("there must be results before something can be confirmed, got none")
     rng = np.random.default_rng([plan.seed, seq])
     last = book.last or plan.baseline
-    actions = allowed_of(plan, mind.actions(context), request, last)
+    actions = allowed_of(plan, mind.scale.actions(context), request, last)
     pending = _pending(mind, book)
     with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
         panel = ask_panel(

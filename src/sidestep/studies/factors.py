@@ -1,7 +1,7 @@
-"""Factors: what is set in a round, in its unit, and its coordinates on the common scale (units.py)."""
+"""Factors: what is set in a round, in its unit, and its coordinates on the common scale (values.py)."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -72,12 +72,8 @@ class Factor:
         if not several or len(tuple(levels)) < 2:
             raise InputError(f"{self.name} must have two levels or more, got {shown(levels)}")
         words = all(isinstance(level, str) for level in levels)
-        kept: tuple[Value, ...] = tuple(
-            checked_name(f"a level of {self.name}", level)
-            if words
-            else checked_number(f"a level of {self.name}", level)
-            for level in levels
-        )
+        checked: Callable[[str, object], Value] = checked_name if words else checked_number
+        kept = tuple(checked(f"a level of {self.name}", level) for level in levels)
         if len(set(kept)) < len(kept):
             raise InputError(f"{self.name} must have levels that differ, got {shown(levels)}")
         object.__setattr__(self, "levels", kept)

@@ -22,7 +22,7 @@ from sidestep.studies.values import standard
 FUNCTIONS = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
 TOKEN = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)|(\d+\.?\d*)|(\*\*|[-+*/:()^])|\s+")
 MARKS = re.compile(r"\x1b\[[\d;]*m|[\u29da\u29db]")  # colours and brackets of the parser's words
-DIGITS = 10  # decimals kept; a formula loses a few more digits than a division (units.py)
+DIGITS = 10  # decimals kept; a formula loses a few more digits than a division (values.py)
 TINY = 1e-9  # a feature that varies by less than this share of the largest is constant
 
 Context = Mapping[str, Value]

@@ -20,7 +20,7 @@ from sidestep.studies.keys import repeat_of
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Author, Written, checked_result
 from sidestep.studies.storage.events import written
-from sidestep.studies.storage.store import Log
+from sidestep.studies.storage.log import Log
 from sidestep.studies.values import read_number
 
 MOST = 10_000  # results at once

@@ -6,7 +6,7 @@ from typing import Any
 from sidestep.errors import ConflictError, KeyReused
 from sidestep.studies.book import Question
 from sidestep.studies.storage.events import ERASED, Event
-from sidestep.studies.storage.store import Log
+from sidestep.studies.storage.log import Log
 
 
 def repeat_of(

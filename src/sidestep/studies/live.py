@@ -15,7 +15,8 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Author
 from sidestep.studies.request import Request
 from sidestep.studies.storage.events import CODE, Event, canonical, digest
-from sidestep.studies.storage.store import CLOSED, Log, Snapshot, Store
+from sidestep.studies.storage.log import Log
+from sidestep.studies.storage.store import CLOSED, Snapshot, Store
 
 if TYPE_CHECKING:
     from sidestep.studies.mind import Mind

@@ -5,23 +5,22 @@ decision is a function of the plan, the results and (seed, seq). So a study that
 continues as if it had not been stopped.
 """
 
-from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Query
+from sidestep.policies.belief import belief_of, effects_of
 from sidestep.policies.catalog import from_config
-from sidestep.policies.effects import effects_of
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Book, Result
 from sidestep.studies.cards.card import verdict_of
-from sidestep.studies.factors import Value
 from sidestep.studies.plan import Plan
 from sidestep.studies.scale import Scale, learns_levels
+
+LEVEL = 0.95  # of the intervals of effects
 
 
 class Mind:
@@ -30,7 +29,7 @@ class Mind:
     def __init__(self, plan: Plan, state: str | None = None) -> None:
         self.plan = plan
         self.scale = Scale(plan)
-        self.dim = len(self.scale.vector(plan.baseline, _anywhere(plan)))
+        self.dim = len(self.scale.vector(plan.baseline, plan.usual_context))
         self.policy = from_config(plan.policy, self.scale.problem(self.dim), plan.knobs)
         self._start = self._begun() if state is None else self.policy.state_from_json(state)
         self._learned = (0, 0)  # revision of the book, and number of its results that were learned
@@ -56,19 +55,18 @@ class Mind:
 
     def take(self, result: Result) -> None:
         """Learn from one more result."""
-        self.state = self.policy.tell(self.state, self._query(result), self._feedback(result))
+        action = self.scale.vector(result.setting, result.context or {})
+        query = Query(action, self.plan.index(result.outcome))
+        feedback = self.plan.outcome(result.outcome).scaled(result.value)
+        self.state = self.policy.tell(self.state, query, feedback)
 
     def knows(self, book: Book) -> bool:
         """Whether the state contains all results of the book."""
         return self._learned == (book.revision, len(book.results))
 
-    def actions(self, context: Mapping[str, Value]) -> Actions:
-        """What may be asked in this context, as the policy sees it."""
-        return self.scale.actions(context)
-
     def effects(self, vectors: FloatArray) -> dict[str, list[Effect]]:
         """Effects of many actions on every outcome, in units."""
-        found = effects_of(self.policy, self.state, vectors)
+        found = effects_of(belief_of(self.policy, self.state), vectors, LEVEL)
         low, high = found.estimate - found.half, found.estimate + found.half
         return {
             outcome.name: [
@@ -81,19 +79,8 @@ class Mind:
     def effect(self, index: int, ends: Any) -> Effect:
         """A change in its unit, with a verdict if the outcome has limits."""
         outcome = self.plan.outcomes[index]
-        estimate, low, high = self.scale.in_units(index, ends)
+        estimate, *sides = (outcome.change(float(end)) for end in ends)
+        low, high = min(sides), max(sides)
         if outcome.tolerance is None:
             return Effect(estimate, low, high)
         return Effect(estimate, low, high, verdict_of(low, high, outcome.limits).word)
-
-    def _query(self, result: Result) -> Query:
-        action = self.scale.vector(result.setting, result.context or {})
-        return Query(action, self.plan.index(result.outcome))
-
-    def _feedback(self, result: Result) -> float:
-        return self.plan.outcome(result.outcome).scaled(result.value)
-
-
-def _anywhere(plan: Plan) -> dict[str, Value]:
-    """A context with the baseline of every context factor."""
-    return {factor.name: factor.baseline for factor in plan.context}  # type: ignore[misc]

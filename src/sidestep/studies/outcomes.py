@@ -1,4 +1,4 @@
-"""Outcomes: what is measured, in its unit, and its value on the common scale (units.py)."""
+"""Outcomes: what is measured, in its unit, and its value on the common scale (values.py)."""
 
 import math
 from collections.abc import Sequence

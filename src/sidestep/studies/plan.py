@@ -132,6 +132,11 @@ class Plan:
         """The setting from which effects are counted."""
         return {factor.name: factor.baseline for factor in self.factors}  # type: ignore[misc]
 
+    @property
+    def usual_context(self) -> Setting:
+        """The baseline of every context factor."""
+        return {factor.name: factor.baseline for factor in self.context}  # type: ignore[misc]
+
     def index(self, name: object) -> int:
         """Index of the outcome of that name: 0 the target, 1.. the protected ones."""
         names = [outcome.name for outcome in self.outcomes]

@@ -18,7 +18,8 @@ from sidestep.studies.live import Live
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
-from sidestep.studies.storage.store import CLOSED, Events, Store, Writer, write
+from sidestep.studies.storage.log import Events
+from sidestep.studies.storage.store import CLOSED, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ class Reading:
         self.name, self.plan, self.actor = name, plan, actor
         self._store, self._save = store, writer
         self._live = Live(store, name, plan)
-        self._left: tuple[Any, dict[str, Any], tuple[int, int]] | None = (
-            None  # of a state, where asked
-        )
+        # the rounds left, with the state and the context that they were estimated for
+        self._left: tuple[Any, dict[str, Any], tuple[int, int]] | None = None
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
     def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":

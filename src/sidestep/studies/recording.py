@@ -4,21 +4,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError, TicketNotFound
-from sidestep.studies.answers import (
-    Answer,
-    Place,
-    check_open,
-    check_same,
-    entry_of,
-    find_answer,
-)
+from sidestep.studies.answers import Answer, Place, check_open, check_same, entry_of, find_answer
 from sidestep.studies.cards.words import listed
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.keys import repeat_of, same_reason
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import Log
+from sidestep.studies.storage.log import Log
 from sidestep.studies.values import checked_number, shown
 
 FARTHEST = 1e5  # half-ranges from the baseline; a number beyond would dominate all sums

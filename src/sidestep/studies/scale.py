@@ -7,7 +7,7 @@ norm_bound * action_bound is 1 on the common scale, for every outcome and in eve
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +24,6 @@ from sidestep.studies.request import PLAIN, Request
 from sidestep.studies.values import standard
 
 VALUES = 1024  # largest number of values of a factor whose coordinates are cached
-
-
-class Interval(NamedTuple):
-    """An estimate in the user's unit, with its 95% interval."""
-
-    estimate: float
-    low: float
-    high: float
 
 
 class Scale:
@@ -118,20 +110,13 @@ class Scale:
                 None if end is None else outcome.change_scaled(end) for end in outcome.limits
             )
             sides = [abs(end) for end in pair if end is not None]
-            usual = 1.0 / (
-                width_of(sides) or 1.0
-            )  # default: its width costs half the target's range
-            told = outcome.penalty
-            cost = None if told is None else standard(told * outcome.half / self.plan.target.half)
+            # unless a penalty is told, its width costs half the target's range
+            penalty = 1.0 / (width_of(sides) or 1.0)
+            if outcome.penalty is not None:
+                penalty = standard(outcome.penalty * outcome.half / self.plan.target.half)
             limits.append(pair)
-            penalties.append(usual if cost is None else cost)
+            penalties.append(penalty)
         return {"tolerance": limits, "penalty": penalties}
-
-    def in_units(self, index: int, ends: Any) -> Interval:
-        """A change on the common scale, in the unit of its outcome."""
-        outcome = self.plan.outcomes[index]
-        estimate, *sides = (outcome.change(float(end)) for end in ends)
-        return Interval(estimate, min(sides), max(sides))
 
 
 def learns_levels(plan: Plan) -> bool:

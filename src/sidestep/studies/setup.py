@@ -3,11 +3,11 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from sidestep.core.lookup import did_you_mean
 from sidestep.errors import InputError
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
@@ -64,6 +64,5 @@ def _one(kind: type, given: Any, what: str) -> Any:
 def _check_keys(given: Mapping[str, Any], known: Any, where: str) -> None:
     for key in given:
         if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(key, known)
             raise InputError(f"{where} must have keys of {', '.join(known)}, got {key!r}{hint}")

@@ -24,7 +24,8 @@ from sidestep.studies.plan import Plan, plan_from_config
 from sidestep.studies.recording import Author
 from sidestep.studies.request import Request, request_of
 from sidestep.studies.storage.events import Event, canonical, digest
-from sidestep.studies.storage.store import Log, Names, Store, Writer, open_store, write
+from sidestep.studies.storage.log import Log
+from sidestep.studies.storage.store import Names, Store, Writer, open_store, write
 from sidestep.studies.ticket import Ticket
 from sidestep.studies.writing import Writing
 
@@ -121,12 +122,7 @@ class Study(Writing):
 
     @classmethod
     def open(
-        cls,
-        name: str,
-        storage: Any = None,
-        *,
-        actor: str | None = None,
-        writer: Writer = write,
+        cls, name: str, storage: Any = None, *, actor: str | None = None, writer: Writer = write
     ) -> "Study":
         """Open an existing study.
 

@@ -1,16 +1,15 @@
 """What a study returns: a question, and the receipt of a result. Both print as their card."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from sidestep.studies.book import Question
-from sidestep.studies.cards.card import Card
+from sidestep.studies.cards.card import Card, Printed
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
 
 
 @dataclass(frozen=True)
-class Ticket:
+class Ticket(Printed):
     """A question: what to do, and what to measure. Prints as its card.
 
     id          number of the question, for `tell`
@@ -36,16 +35,6 @@ class Ticket:
     measure: str | tuple[str, ...]  # one outcome, or a panel
     card: Card = field(repr=False)
 
-    def to_json(self) -> dict[str, Any]:
-        """The question for a program."""
-        return self.card.to_json()
-
-    def __str__(self) -> str:
-        return str(self.card)
-
-    def _repr_html_(self) -> str:
-        return self.card._repr_html_()
-
 
 def ticket_of(plan: Plan, question: Question, card: Card) -> Ticket:
     """The ticket of a question."""
@@ -61,7 +50,7 @@ def ticket_of(plan: Plan, question: Question, card: Card) -> Ticket:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(Printed):
     """What was saved, and the numbers of its entries in the record.
 
     entries    numbers of the entries
@@ -74,13 +63,3 @@ class Receipt:
     ticket: int | None
     repeated: bool
     card: Card = field(repr=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """The receipt for a program."""
-        return self.card.to_json()
-
-    def __str__(self) -> str:
-        return str(self.card)
-
-    def _repr_html_(self) -> str:
-        return self.card._repr_html_()

@@ -11,7 +11,7 @@ from sidestep.studies.factors import setting_of
 from sidestep.studies.reading import Reading
 from sidestep.studies.recording import Author, Told, Written
 from sidestep.studies.storage.events import Event
-from sidestep.studies.storage.store import Log
+from sidestep.studies.storage.log import Log
 from sidestep.studies.ticket import Receipt, Ticket
 
 

@@ -158,7 +158,7 @@ class Pairs:
         found = []
         for horizon in self.horizons:
             means = [
-                (float(series.final.mean()), world.spec.title or world.spec.id)
+                (float(series.final.mean()), world.title)
                 for world in self.worlds
                 for series in world.series
                 if world.horizon == horizon and series.entry == entry

@@ -88,6 +88,11 @@ class WorldSummary(NamedTuple):
     missing: int  # number of missing runs
     rows: dict[str, list[Row]]  # its rows of the frames
 
+    @property
+    def title(self) -> str:
+        """Its title, or its id where the spec gives no title."""
+        return self.spec.title or self.spec.id
+
 
 class Summary(NamedTuple):
     """All that a report shows, and the frames from which its tables are made."""

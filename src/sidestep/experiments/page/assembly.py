@@ -120,7 +120,7 @@ def _words(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> st
     if spec.panel or len(worlds) > 4:
         return words
     for world in worlds:
-        title = f"<b>{text(world.spec.title or world.spec.id)}</b>" if len(worlds) > 1 else ""
+        title = f"<b>{text(world.title)}</b>" if len(worlds) > 1 else ""
         words += title + items(sections.in_words(material.summary, world))
     return words
 
@@ -130,12 +130,13 @@ def _missing(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
     missing = sum(world.missing for world in worlds)
     played = {world.spec.id for world in worlds}
     absent = [world.id for world in spec.worlds if world.id not in played]
-    words = (
-        f"<p><b>{missing} runs are missing</b>: an interrupted sweep, or runs that failed.</p>\n"
-        if missing
-        else ""
-    )
-    return words + (f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n" if absent else "")
+    words = ""
+    if missing:
+        why = "an interrupted sweep, or runs that failed"
+        words += f"<p><b>{missing} runs are missing</b>: {why}.</p>\n"
+    if absent:
+        words += f"<p><b>Not played: {text(', '.join(absent))}.</b></p>\n"
+    return words
 
 
 def _curves(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> str:
@@ -144,7 +145,7 @@ def _curves(material: Material, spec: Spec, worlds: Sequence[WorldSummary]) -> s
     drawn = [sections.failure_figure(material.pictures)] if has_failure(spec, worlds) else []
     for world in alone:
         svg = material.pictures[f"{spec.name}-{world.spec.id}-regret"].bare
-        words = f"Cumulative regret of every player, {world.spec.title or world.spec.id}."
+        words = f"Cumulative regret of every player, {world.title}."
         drawn.append(picture(svg, words, caption=""))
     drawn += [
         picture(material.pictures[f"{name}-regret"].svg, sections.CAPTIONS["regret"], wide=True)

@@ -5,14 +5,7 @@ from collections.abc import Mapping, Sequence
 from sidestep.experiments.numbers.bounds import FORMS, Pairs, upper_rows
 from sidestep.experiments.numbers.summary import WorldSummary
 from sidestep.experiments.numbers.traces import Row
-from sidestep.experiments.page.page import (
-    details,
-    number,
-    picture,
-    pictures_row,
-    slope,
-    table,
-)
+from sidestep.experiments.page.page import details, number, picture, pictures_row, slope, table
 from sidestep.experiments.pictures.sheets import Rendered
 
 UPPER = (
@@ -33,7 +26,7 @@ PAIR = (
 def upper(worlds: Sequence[WorldSummary], pictures: Mapping[str, Rendered]) -> str:
     """Every Protected LinUCB beside the regret bound; collapsed if it is not proved."""
     drawn = [
-        picture(pictures[name].svg, BOUND.format(world.spec.title or world.spec.id))
+        picture(pictures[name].svg, BOUND.format(world.title))
         for world in worlds
         if (name := f"bound-{world.experiment}-{world.spec.id}") in pictures
     ]
@@ -46,7 +39,7 @@ def upper(worlds: Sequence[WorldSummary], pictures: Mapping[str, Rendered]) -> s
 
 def _line(world: WorldSummary, row: Row) -> Row:
     return {
-        "world": world.spec.title or world.spec.id,
+        "world": world.title,
         "policy": row["policy"],
         "proved here": "yes" if row["proved"] else "no",
         "mean regret": row["mean"],

@@ -87,7 +87,7 @@ class Look:
     def linear(self, entry: str) -> str:
         """The share of linear runs on every world that has any: 30% at R=1."""
         parts = [
-            f"{share(row['share_linear'])} at {world.spec.title or world.spec.id}"
+            f"{share(row['share_linear'])} at {world.title}"
             for world in self.worlds
             if (row := self.row(world.spec.id, entry)) and row["share_linear"] > 0
         ]

@@ -101,7 +101,7 @@ def _bound(world: WorldSummary, styles: Mapping[str, Style]) -> Drawing:
 
 
 def _panel(world: WorldSummary) -> Panel:
-    return Panel(world.spec.title or world.spec.id, world.series)
+    return Panel(world.title, world.series)
 
 
 def _drawing(name: str, kind: str, panels: Sequence[Panel], styles: Mapping[str, Style]) -> Drawing:

@@ -44,11 +44,6 @@ ACROSS = (
 )
 
 
-def has_failure(worlds: Sequence[WorldSummary]) -> bool:
-    """Whether the failure example is among the worlds; its picture is drawn as in the paper."""
-    return any(world.spec.world == "failure" for world in worlds)
-
-
 def failure_figure(pictures: Mapping[str, Rendered]) -> str:
     """The picture of the failure example."""
     words = (
@@ -68,7 +63,7 @@ def across(summary: Summary, worlds: Sequence[WorldSummary]) -> list[Row]:
         for row in _shown(summary, world).to_dicts():
             stuck = f" ({share(row['share_linear'])})" if row["share_linear"] else ""
             cell = f"{brief(row['mean'])} ± {brief(row['sd'])}{stuck}"
-            lines[row["entry"]][world.spec.title or world.spec.id] = cell
+            lines[row["entry"]][world.title] = cell
     return [line for line in lines.values() if len(line) > 1]
 
 
@@ -79,7 +74,7 @@ def keeping(worlds: Sequence[WorldSummary]) -> str:
     for world in worlds:
         for series in world.series:
             if series.kept:
-                title, first = world.spec.title or world.spec.id, series.label.partition(" (")[0]
+                title, first = world.title, series.label.partition(" (")[0]
                 beyond, *last = series.kept
                 rounds.setdefault(series.entry, {"policy": first})[title] = share(beyond)
                 known = " / ".join(share(part) for part in last if not math.isnan(part))
@@ -119,7 +114,7 @@ def numbers(summary: Summary, worlds: Sequence[WorldSummary]) -> str:
 def _numbers(summary: Summary, world: WorldSummary) -> str:
     inner = items(in_words(summary, world)) + main_table(summary, world)
     inner += grid_tables(summary, world) + _effects(world) + _queries(world)
-    return details(world.spec.title or world.spec.id, inner)
+    return details(world.title, inner)
 
 
 def settings(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
@@ -129,7 +124,7 @@ def settings(spec: Spec, worlds: Sequence[WorldSummary]) -> str:
 
 
 def _settings(spec: Spec, world: WorldSummary) -> Row:
-    row: Row = {"world": world.spec.title or world.spec.id, "rounds": world.horizon}
+    row: Row = {"world": world.title, "rounds": world.horizon}
     runs = world.spec.runs or spec.runs
     row |= {"runs": runs, "seeds": f"{spec.seed} to {spec.seed + runs - 1}"}
     row |= {"recorded": "every round" if spec.every == 1 else f"every {spec.every}th"}

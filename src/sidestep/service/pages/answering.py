@@ -17,7 +17,7 @@ from sidestep.service.pages.not_saved import (
 )
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study import not_asked
-from sidestep.service.pages.study_view import STEP, common, context_here, open_text
+from sidestep.service.pages.study_view import common, context_here, open_text
 from sidestep.service.pages.telling import (
     Telling,
     asked_question,
@@ -46,14 +46,14 @@ def ask(request: Request, visit: Askers, form: Posted) -> Response:
             purpose=form.text("purpose") or "learn",
             measure=form.maybe("measure"),
             price_cap=form.maybe_number("price_cap", "the price"),
-            largest_step=form.steps(STEP, plan.factors),
+            largest_step=form.steps(plan.factors),
             context=form.setting("context.", plan.context),
             actor=visit.caller.signs(),
             key=form.maybe("key"),
         )
     except InputError as error:
         return not_asked(request, visit, error, form)
-    return go(request, f"{study_path(name)}?question={ticket.id}#question")
+    return go(f"{study_path(name)}?question={ticket.id}#question")
 
 
 @answering.post("/studies/{name}/questions/{number}/answer")
@@ -73,7 +73,7 @@ def simulate(request: Request, visit: Tellers, number: Number, form: Posted) -> 
     receipt = study.verbs.tell(
         number, laboratory(study.verbs, question), actor="simulated laboratory"
     )
-    return go(request, f"{study_path(study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.post("/studies/{name}/questions/{number}/instead")
@@ -86,7 +86,7 @@ def instead(request: Request, visit: Exchangers, number: Number, form: Posted) -
     verbs.withdraw(number, reason=f"one that costs at most {cap:g} is asked instead", actor=actor)
     wanted = arguments_of(asked) | {"price_cap": cap}
     ticket = verbs.ask(new=True, **wanted, actor=actor, key=form.maybe("key"))
-    return go(request, f"{study_path(visit.study.name)}?question={ticket.id}#question")
+    return go(f"{study_path(visit.study.name)}?question={ticket.id}#question")
 
 
 @answering.get("/studies/{name}/results")
@@ -106,7 +106,7 @@ def told(request: Request, visit: Tellers, form: Posted) -> Response:
         receipt = tell_unasked(visit.study, form, visit.caller.signs())
     except SidestepError as error:
         return not_saved(request, visit, error, "results.html", {"typed": form})
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.get("/studies/{name}/entries/{number}/{verb}")
@@ -137,7 +137,7 @@ def correct(request: Request, visit: Correctors, number: Number, form: Posted) -
         )
     except SidestepError as error:
         return not_saved(request, visit, error, "change.html", {**entry, "typed": form})
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.post("/studies/{name}/entries/{number}/withdraw")
@@ -152,7 +152,7 @@ def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) 
         )
     except SidestepError as error:
         return not_saved(request, visit, error, "change.html", {**entry, "typed": form})
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
 
 
 @answering.get("/studies/{name}/close")
@@ -167,14 +167,14 @@ def closing(request: Request, visit: Admins) -> Response:
 @answering.post("/studies/{name}/close")
 def close(request: Request, visit: Admins, form: Posted) -> Response:
     """Close the study: with the recommendation, with another setting, or without a decision."""
+    plan, how = visit.study.plan, form.text("how")
     try:
+        setting = form.setting("given.", plan.factors) if how == "overrule" else None
         receipt = visit.study.think(
             lambda study: study.close(
-                accept=form.text("how") == "accept",
-                overrule=form.setting("given.", study.plan.factors)
-                if form.text("how") == "overrule"
-                else None,
-                context=context_here(study.plan, None),
+                accept=how == "accept",
+                overrule=setting,
+                context=context_here(plan, None),
                 reason=form.maybe("reason"),
                 actor=visit.caller.signs(),
                 key=form.maybe("key"),
@@ -183,4 +183,4 @@ def close(request: Request, visit: Admins, form: Posted) -> Response:
     except SidestepError as error:
         again = {"best": "", "open": open_text(visit.study), "typed": form}
         return not_saved(request, visit, error, "close.html", again)
-    return go(request, f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")
+    return go(f"{study_path(visit.study.name)}?saved={receipt.entries[0]}")

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from sidestep.service.pages import svg
 from sidestep.service.pages.views import effect_rows
-from sidestep.studies.advice import Best, Contender
+from sidestep.studies.advice import Best
 from sidestep.studies.cards.ask_card import baseline_text
 from sidestep.studies.cards.best_card import (
     contest_text,
@@ -49,10 +49,10 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         "standing": standing_text(plan, best) if known else None,
         "clean": towards_text(plan.target, best.clean) if best.clean else "",
         "setting": [
-            (factor.name, plain(best.action[factor.name]), factor.unit) for factor in plan.factors
-        ]
-        if best.action
-        else [],
+            (factor.name, plain(best.action[factor.name]), factor.unit)
+            for factor in plan.factors
+            if best.action
+        ],
         "baseline": baseline_text(plan) if at_baseline else "",
         "effects": effect_rows(plan, best.effects, goal=False) if known and not at_baseline else [],
         "points": points(plan, best) if known and best.results >= best.needed else [],
@@ -103,13 +103,12 @@ def _contest(plan: Plan, best: Best) -> Point:
 
 def _parts(best: Best) -> list[tuple[str, float, str]]:
     named = [each for each in best.contenders if each.candidate is not None][:RIVALS]
-    parts = [(_name(each), each.probability, f"share-{place}") for place, each in enumerate(named)]
+    parts = [
+        (f"no. {each.candidate}", each.probability, f"share-{place}")
+        for place, each in enumerate(named)
+    ]
     rest = 1 - sum(share for _, share, _ in parts)
     return [*parts, ("others", rest, "share-9")] if named and rest > 0.01 else parts
-
-
-def _name(contender: Contender) -> str:
-    return f"no. {contender.candidate}"
 
 
 def _said(prose: Prose) -> tuple[str, str]:

@@ -17,14 +17,8 @@ from sidestep.studies.plan import Plan
 FEW = 8
 BEST, NUMBER = "best", "no"
 RECOMMENDED, BASELINE = "recommended", "baseline"
-RISKY = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-)  # first characters of cells that a spreadsheet would execute
+# first characters of cells that a spreadsheet would execute
+RISKY = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Cell(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from sidestep.service.pages.views import capital, day_text
-from sidestep.studies.cards.words import counted, plain, short, with_unit
+from sidestep.studies.cards.words import counted, plain, result_text, short
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import ERASED, Event
 
@@ -60,7 +60,9 @@ def _asked(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
 
 def _answered(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     body = event.body
-    text = f"{capital(body['outcome'])} {_value(plan, body['outcome'], body['value'])}."
+    text = (
+        f"{capital(body['outcome'])} {result_text(plan.outcome(body['outcome']), body['value'])}."
+    )
     if body.get("given"):
         text += f" {capital(plan.words.done)}: {short(plan.factors, body['action'])}."
     later = [
@@ -80,9 +82,8 @@ def _corrected(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     if body["is"] is None:
         text = f"{capital(body['outcome'])} {was} is taken back."
     else:
-        text = (
-            f"{capital(body['outcome'])} {was} is now {_value(plan, body['outcome'], body['is'])}."
-        )
+        now = result_text(plan.outcome(body["outcome"]), body["is"])
+        text = f"{capital(body['outcome'])} {was} is now {now}."
     return (
         f"{_round(plan, about)} corrected.",
         f"{text} Everything learned since was worked out again.",
@@ -150,7 +151,3 @@ def _act(event: Event, about: list[Event]) -> str:
         settled = {each.outcome for each in about if each.kind in ("answered", "withdrawn")}
         return "" if settled else "withdraw"
     return "correct" if event.kind == "answered" else ""
-
-
-def _value(plan: Plan, outcome: str, value: float) -> str:
-    return with_unit(plain(value), plan.outcome(outcome).unit)

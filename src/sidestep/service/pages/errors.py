@@ -22,7 +22,7 @@ def problem_page(request: Request, kind: Kind, detail: str) -> Response:
     """The error page; without a login, a redirect to the login page and back."""
     if kind.status == 401 and request.method == "GET":
         to = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        return go(request, f"/login?to={quote(to, safe='/')}")
+        return go(f"/login?to={quote(to, safe='/')}")
     context = {"status": kind.status, "title": kind.title, "detail": detail}
     response = page(request, "problem.html", context, kind.status)
     if kind.status == 503:

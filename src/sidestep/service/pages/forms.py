@@ -16,6 +16,7 @@ from sidestep.studies.frames import Columns, csv_columns
 from sidestep.studies.values import checked_positive, read_number
 
 MOST = 3000  # fields
+STEP = "step."  # how the fields of largest steps begin
 
 
 class Form(dict[str, list[str]]):
@@ -59,26 +60,24 @@ class Form(dict[str, list[str]]):
             return None
         return {factor.name: factor.read(typed[factor.name]) for factor in factors}
 
-    def steps(self, prefix: str, factors: tuple[Factor, ...]) -> dict[str, float] | None:
+    def steps(self, factors: tuple[Factor, ...]) -> dict[str, float] | None:
         """The most that factors may change, for those where it was typed; None where for none."""
-        typed = {
-            factor.name: self._step(f"{prefix}{n}", factor) for n, factor in enumerate(factors)
-        }
+        typed = {factor.name: self._step(n, factor) for n, factor in enumerate(factors)}
         return {name: step for name, step in typed.items() if step is not None} or None
 
-    def wrong_steps(self, prefix: str, factors: tuple[Factor, ...]) -> list[int]:
+    def wrong_steps(self, factors: tuple[Factor, ...]) -> list[int]:
         """The places of factors whose largest step cannot be used."""
         found = []
         for n, factor in enumerate(factors):
             try:
-                self._step(f"{prefix}{n}", factor)
+                self._step(n, factor)
             except InputError:
                 found.append(n)
         return found
 
-    def _step(self, name: str, factor: Factor) -> float | None:
+    def _step(self, place: int, factor: Factor) -> float | None:
         what = f"the largest step of {factor.name}"
-        number = self.maybe_number(name, what)
+        number = self.maybe_number(f"{STEP}{place}", what)
         return None if number is None else checked_positive(what, number)
 
 

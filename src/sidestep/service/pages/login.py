@@ -33,7 +33,7 @@ def logged_in(request: Request, form: Posted) -> Response:
     if person is None or not right:
         context = {"to": to, "error": WRONG, "anybody": True}
         return page(request, "login.html", context, 401)
-    response = go(request, to)
+    response = go(to)
     age = int(3600 * door.settings.session_hours)
     set_cookie(response, door, SESSION, door.session(person), age)
     return response
@@ -42,7 +42,7 @@ def logged_in(request: Request, form: Posted) -> Response:
 @login_pages.post("/logout")
 def logged_out(request: Request, form: Posted) -> Response:
     """End the session."""
-    response = go(request, "/login")
+    response = go("/login")
     response.delete_cookie(SESSION, httponly=True, samesite="strict")
     return response
 

@@ -35,7 +35,7 @@ def give(request: Request, visit: Admins, form: Posted) -> Response:
         _set_roles(door, visit, form)
     except SidestepError as error:
         return _roles_page(request, visit, str(error), 422)
-    return go(request, study_path(visit.study.name, "people"))
+    return go(study_path(visit.study.name, "people"))
 
 
 @people_pages.post("/studies/{name}/links")
@@ -63,7 +63,7 @@ def revoke_link(request: Request, visit: Admins, identity: str, form: Posted) ->
     """Revoke a link."""
     name = visit.study.name
     request.app.state.door.grants.revoke_link(name, identity, actor=visit.caller.signs())
-    return go(request, study_path(name, "people"))
+    return go(study_path(name, "people"))
 
 
 @people_pages.get("/people")
@@ -86,7 +86,7 @@ def add(request: Request, caller: Owner, form: Posted) -> Response:
             door.grants.give(grant, actor=caller.signs(), by=caller.id)
     except SidestepError as error:
         return _everybody_page(request, caller, error=str(error), status=422)
-    return go(request, "/people")
+    return go("/people")
 
 
 @people_pages.post("/people/remove")
@@ -96,7 +96,7 @@ def remove(request: Request, caller: Owner, form: Posted) -> Response:
     if name == caller.name:
         return _everybody_page(request, caller, error="you cannot remove yourself", status=422)
     door.accounts.remove_person(name, actor=caller.id)
-    return go(request, "/people")
+    return go("/people")
 
 
 @people_pages.post("/tokens")
@@ -124,7 +124,7 @@ def token(request: Request, caller: Owner, form: Posted) -> Response:
 def revoke_token(request: Request, caller: Owner, identity: str, form: Posted) -> Response:
     """Revoke a token."""
     request.app.state.door.accounts.revoke_token(identity, actor=caller.id)
-    return go(request, "/people")
+    return go("/people")
 
 
 def _check_first(door: Door, roles: list[str]) -> None:

@@ -8,7 +8,7 @@ from sidestep.service.pages.views import capital
 from sidestep.studies.advice import Best
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS
-from sidestep.studies.cards.words import percent, plain, with_unit
+from sidestep.studies.cards.words import percent, result_text
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event
 
@@ -38,9 +38,9 @@ def headline(plan: Plan, event: Event) -> str:
     """Recorded: 138 mmol/L."""
     body = event.body
     if event.kind == "answered":
-        return f"Recorded: {_value(plan, body['outcome'], body['value'])}"
+        return f"Recorded: {result_text(plan.outcome(body['outcome']), body['value'])}"
     if event.kind == "corrected" and body["is"] is not None:
-        return f"Corrected to {_value(plan, body['outcome'], body['is'])}"
+        return f"Corrected to {result_text(plan.outcome(body['outcome']), body['is'])}"
     return ""
 
 
@@ -74,7 +74,3 @@ def _chance(before: Best, after: Best) -> str:
         f"No. {after.candidate} is {now} likely to be the best, "
         f"{percent(before.probability or 0)} before."
     )
-
-
-def _value(plan: Plan, outcome: str, value: float) -> str:
-    return with_unit(plain(value), plan.outcome(outcome).unit)

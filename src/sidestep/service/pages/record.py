@@ -71,7 +71,7 @@ def erased(request: Request, visit: Admins, form: Posted) -> Response:
     except SidestepError as error:
         context = {**common(visit), "people": _signers(visit), "error": str(error)}
         return page(request, "erase.html", context, 422, caller=visit.caller)
-    return go(request, f"{study_path(visit.study.name)}?saved={entry.seq}")
+    return go(f"{study_path(visit.study.name)}?saved={entry.seq}")
 
 
 def _erase(visit: Visit, who: str, reason: str, key: str | None) -> Event:

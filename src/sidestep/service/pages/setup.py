@@ -33,11 +33,6 @@ class Rows(NamedTuple):
     factors: list[dict[str, str]]
     outcomes: list[dict[str, str]]
 
-    @staticmethod
-    def example() -> Form:
-        """An example form: a clinic with three drugs and three markers."""
-        return Form({name: list(values) for name, values in EXAMPLE.items()})
-
 
 def rows_of(form: Form) -> Rows:
     """The rows of a form, with some empty ones."""
@@ -161,6 +156,11 @@ def first_question(name: str, settings: dict[str, Any]) -> dict[str, Any]:
         "candidates": len(study.plan.candidates),
         "apart": apart_text(study.plan),
     }
+
+
+def example_form() -> Form:
+    """An example form: a clinic with three drugs and three markers."""
+    return Form({name: list(values) for name, values in EXAMPLE.items()})
 
 
 EXAMPLE: dict[str, tuple[str, ...]] = {

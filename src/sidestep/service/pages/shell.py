@@ -85,7 +85,7 @@ def _signed(door: Door, nonce: str, browser: str) -> str:
     return hmac.new(door.forms_key, text, sha256).hexdigest()
 
 
-def go(request: Request, path: str) -> RedirectResponse:
+def go(path: str) -> RedirectResponse:
     """A redirect after a form, so that a reload does not send the form again."""
     return RedirectResponse(path, 303)
 

@@ -10,7 +10,7 @@ from sidestep.service import listing
 from sidestep.service.auth import Caller
 from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.mistakes import FACTOR, PROTECTED, TARGET, Mistakes
-from sidestep.service.pages.setup import Rows, first_question, read_setup, rows_of
+from sidestep.service.pages.setup import example_form, first_question, read_setup, rows_of
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import ending_view
 from sidestep.service.pages.views import day_text
@@ -46,7 +46,7 @@ def studies(
 @list_pages.get("/new")
 def new(request: Request, caller: Owner) -> Response:
     """An empty form, or the example's."""
-    form = Rows.example() if "example" in request.query_params else Form()
+    form = example_form() if "example" in request.query_params else Form()
     return _new_page(request, caller, form)
 
 
@@ -67,7 +67,7 @@ def set_up(request: Request, caller: Owner, form: Posted) -> Response:
         Study.create(name, store, actor=actor, key=form.maybe("key"), **settings)
     except SidestepError as error:
         return _new_page(request, caller, form, mistakes=Mistakes({"": str(error)}))
-    return go(request, study_path(name))
+    return go(study_path(name))
 
 
 def _new_page(

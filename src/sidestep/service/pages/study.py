@@ -10,11 +10,10 @@ from sidestep.service.auth import Visit
 from sidestep.service.kinds import kind_of
 from sidestep.service.pages.candidates_view import candidates_view, csv_text, sorting_of
 from sidestep.service.pages.entries import lines_of
-from sidestep.service.pages.forms import Form
+from sidestep.service.pages.forms import STEP, Form
 from sidestep.service.pages.receipts import receipt_view
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.study_view import (
-    STEP,
     Wanted,
     chosen_question,
     common,
@@ -47,7 +46,7 @@ def study(
 
 def not_asked(request: Request, visit: Visit, error: InputError, form: Form) -> Response:
     """The page again, with what was typed for a question that cannot be asked, and why."""
-    wrong = form.wrong_steps(STEP, visit.study.plan.factors)
+    wrong = form.wrong_steps(visit.study.plan.factors)
     more = {"ask_error": str(error), "typed": form, "wrong": wrong}
     return study_page(request, visit, Wanted(), kind_of(error).status, more)
 

@@ -9,7 +9,7 @@ from sidestep.service.desk import OpenStudy
 from sidestep.service.pages import svg
 from sidestep.service.pages.best_view import best_view, called
 from sidestep.service.pages.entries import lines_of
-from sidestep.service.pages.forms import Form
+from sidestep.service.pages.forms import STEP, Form
 from sidestep.service.pages.lanes import EVENTS, lanes_view
 from sidestep.service.pages.views import day_text, question_view, waiting_view
 from sidestep.studies.advice import Best, Effect
@@ -26,7 +26,6 @@ from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED
 from sidestep.studies.story import Belief
 
-STEP = "step."  # how the fields of largest steps begin
 PATIENCE = 0.12  # seconds that a page waits for parts that are not computed yet
 LATEST = 8  # entries on the page
 NUMBERS = 6  # rounds of the story as a table
@@ -166,7 +165,7 @@ def context_here(plan: Plan, question: Question | None) -> dict[str, Any] | None
     if not plan.context:
         return None
     asked = question.body.get("context") if question else None
-    return dict(asked) if asked else {each.name: each.baseline for each in plan.context}
+    return dict(asked) if asked else plan.usual_context
 
 
 def story_part(

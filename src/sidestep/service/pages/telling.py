@@ -14,7 +14,7 @@ from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question, question_of
-from sidestep.studies.cards.words import plain, with_unit
+from sidestep.studies.cards.words import result_text
 from sidestep.studies.importing import doubt_of
 from sidestep.studies.recording import check_asked
 from sidestep.studies.ticket import Receipt
@@ -55,7 +55,7 @@ def tell(request: Request, telling: Telling, form: Form, visit: Visit | None = N
         return _state(request, telling, form, question, "lost", why, kind_of(error).status)
     except SidestepError as error:
         return _state(request, telling, form, question, "wrong", {"sentence": str(error)}, 422)
-    return go(request, f"{telling.back}?saved={receipt.entries[0]}")
+    return go(f"{telling.back}?saved={receipt.entries[0]}")
 
 
 def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
@@ -113,7 +113,7 @@ def holding(study: OpenStudy, number: int, sentence: str) -> dict[str, Any]:
     found = [find_answer(record, (seq, None), None) for seq in told]
     answers = [
         {
-            "value": with_unit(plain(each.value), study.plan.outcome(each.outcome).unit),
+            "value": result_text(study.plan.outcome(each.outcome), each.value),
             "outcome": each.outcome,
             "by": each.latest.actor,
             "at": day_text(each.latest.at),

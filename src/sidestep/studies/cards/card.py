@@ -123,6 +123,22 @@ class Card:
         return notebook_html(self)
 
 
+class Printed:
+    """Something that prints as its card."""
+
+    card: Card
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers of its card, and the card as text, for a program."""
+        return self.card.to_json()
+
+    def __str__(self) -> str:
+        return str(self.card)
+
+    def _repr_html_(self) -> str:
+        return self.card._repr_html_()
+
+
 def verdict_of(low: float, high: float, limits: tuple[float | None, float | None]) -> Verdict:
     """Within where the whole interval is inside, beyond where it is outside, else not settled."""
     floor = -float("inf") if limits[0] is None else limits[0]

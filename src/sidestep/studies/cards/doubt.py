@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sidestep.studies.cards.words import digits_of, number, plain, with_unit
+from sidestep.studies.cards.words import digits_of, number, result_text
 from sidestep.studies.outcomes import Outcome
 
 FAR = 2.0  # a result is far if it is this many half-widths of its interval from the expected value
@@ -34,7 +34,7 @@ def doubt_text(outcome: Outcome, value: float, expected: Any) -> str | None:
         return None
     about = (outcome.low, outcome.high) if expected is None else expected[1:]
     digits = digits_of(outcome)
-    told = with_unit(plain(value), outcome.unit)
+    told = result_text(outcome, value)
     begin, end = (number(side, digits) for side in about)
     word = "plausible" if expected is None else "expected"
     text = f"{told} is far from what is {word} for {outcome.name} ({begin} to {end})."

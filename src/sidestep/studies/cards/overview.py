@@ -8,7 +8,8 @@ from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
 from sidestep.studies.cards.words import command, counted, listed, set_text
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.storage.events import written
-from sidestep.studies.storage.store import CLOSED, Head
+from sidestep.studies.storage.log import Head
+from sidestep.studies.storage.store import CLOSED
 
 
 def show_card(plan: Plan, head: Head, book: Book, closed: str = "") -> Card:

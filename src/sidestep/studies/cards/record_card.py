@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sidestep.studies.cards.card import Card, Prose, Section
-from sidestep.studies.cards.words import counted, local_time, plain, set_text, short, with_unit
+from sidestep.studies.cards.words import counted, local_time, plain, result_text, set_text, short
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
 
@@ -25,17 +25,15 @@ def entry_text(plan: Plan, event: Event) -> str:
         setting = body.get("action")
         named = {"accepted": "accepted: ", "overruled": "overruled, with "}.get(kind)
         return f"{named}{set_text(plan.factors, setting)}" if named and setting else kind
-    unit, about = plan.outcome(body["outcome"]).unit, f"question {event.ticket}"
-    about = about if event.ticket else "without a question"
+    outcome = plan.outcome(body["outcome"])
+    about = f"question {event.ticket}" if event.ticket else "without a question"
     if kind == "answered":
-        done = (
-            f" ({short(plan.factors, body['action'])} {plan.words.done})"
-            if body.get("given")
-            else ""
-        )
-        return f"{about}: {body['outcome']} {with_unit(plain(body['value']), unit)}{done}"
+        text = f"{about}: {body['outcome']} {result_text(outcome, body['value'])}"
+        if body.get("given"):
+            text += f" ({short(plan.factors, body['action'])} {plan.words.done})"
+        return text
     was = "nothing" if body["was"] is None else plain(body["was"])
-    now = "taken back" if body["is"] is None else f"is now {with_unit(plain(body['is']), unit)}"
+    now = "taken back" if body["is"] is None else f"is now {result_text(outcome, body['is'])}"
     return f"{about} corrected: {body['outcome']} {was} {now}"
 
 

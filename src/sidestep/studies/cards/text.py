@@ -57,10 +57,7 @@ def _content(content: Content, width: int, options: str | None) -> list[str]:
     if isinstance(content, Command):
         if options is None:
             return [content.call, *textwrap.wrap(content.call_note, width)]
-        return [
-            f"{content.command} {options}".strip(),
-            *textwrap.wrap(content.command_note, width),
-        ]
+        return [f"{content.command} {options}".strip(), *textwrap.wrap(content.command_note, width)]
     return _table(content, width)
 
 

@@ -19,12 +19,9 @@ def told_card(plan: Plan, name: str, done: Written) -> Card:
     lines = []
     for event in done.events:
         when = f"at {local_time(written(event.at))} by {event.actor}"
-        saved = (
-            f"It was on record already, as entry {event.seq}"
-            if done.repeated
-            else f"Saved as entry {event.seq}"
-        )
-        lines.append(Prose(f"{saved} {when}.", lead=_told_text(plan, event)))
+        saved = "It was on record already, as" if done.repeated else "Saved as"
+        text = f"{saved} entry {event.seq} {when}."
+        lines.append(Prose(text, lead=_told_text(plan, event)))
     if any(event.kind in CORRECTABLE for event in done.events):
         lines.append(Prose("If it is wrong, you can correct it later with a reason."))
     data = [

@@ -75,6 +75,11 @@ def with_unit(text: str, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
+def result_text(outcome: Outcome, value: float) -> str:
+    """A result with its unit, as a person writes it."""
+    return with_unit(plain(value), outcome.unit)
+
+
 def limit_text(outcome: Outcome) -> str:
     """The tolerance: ±0.30, or the two ends where they differ."""
     low, high = outcome.limits
@@ -105,9 +110,9 @@ def local_time(at: str) -> str:
     return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
 
 
-def listed(names: list[str], last: str = "and") -> str:
+def listed(names: list[str]) -> str:
     """Names in a sentence: a, b and c."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

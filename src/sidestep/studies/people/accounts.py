@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from sidestep.errors import AccountExists, AccountNotFound, InputError, KeyReused
+from sidestep.errors import AccountExists, AccountNotFound, KeyReused
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE
 from sidestep.studies.storage.events import digest, utc_now, written
 from sidestep.studies.storage.faults import sentences
@@ -89,7 +89,7 @@ class Accounts:
     def add_person(self, name: str, password: str, *, actor: str) -> Person:
         """Add a person."""
         checked_name("the name of a person", name)
-        person = Person(_new_id("p"), name, password, secrets.token_hex(16), _now())
+        person = Person(f"p{secrets.token_hex(6)}", name, password, secrets.token_hex(16), _now())
         try:
             with self.changing(actor, {"added": person.id}) as connection:
                 connection.execute(sa.insert(PEOPLE), person._asdict())
@@ -197,23 +197,7 @@ class Accounts:
 
 def change_values(actor: str, body: dict[str, Any]) -> dict[str, str]:
     """A line of `changes`; it holds no names, only ids."""
-    return {
-        "id": secrets.token_hex(8),
-        "at": _now(),
-        "actor": actor,
-        "body": json.dumps(body),
-    }
-
-
-def check_future(what: str, time: datetime) -> datetime:
-    """Raise if the time is in the past."""
-    if time <= utc_now():
-        raise InputError(f"{what} must be a time to come, got {written(time)}")
-    return time
-
-
-def _new_id(kind: str) -> str:
-    return f"{kind}{secrets.token_hex(6)}"
+    return {"id": secrets.token_hex(8), "at": _now(), "actor": actor, "body": json.dumps(body)}
 
 
 def _now() -> str:

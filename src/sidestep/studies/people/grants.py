@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from sidestep.errors import AccountNotFound
-from sidestep.studies.people.accounts import change_values, check_future
+from sidestep.errors import AccountNotFound, InputError
+from sidestep.studies.people.accounts import change_values
 from sidestep.studies.people.roles import EVERYWHERE, Grant, Rights, checked_roles
 from sidestep.studies.recording import check_asked
 from sidestep.studies.storage.events import digest, utc_now, written
@@ -86,9 +86,10 @@ class Grants:
     ) -> tuple[Link, str]:
         """A new link and its secret, which is not stored and cannot be shown again."""
         checked_name("who a link is for", label)
-        until = written(check_future("the end of a link", expires))
+        until, now = written(expires), written(utc_now())
+        if until <= now:
+            raise InputError(f"the end of a link must be a time to come, got {until}")
         identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-        now = written(utc_now())
         link = Link(identity, digest(secret), study, ticket, label, now, until, None)
         with self._store.writing(study) as log:
             check_asked(log.about(ticket), ticket, study)

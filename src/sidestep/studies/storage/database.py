@@ -46,15 +46,12 @@ class Database:
         self.where = place_of(url)
         self.patience = patience
         self.engine = engine_of(url, patience=patience)
-        weakref.finalize(
-            self, self.engine.dispose
-        )  # closes the connections when the object is no longer referenced
+        # closes the connections when the object is no longer referenced
+        weakref.finalize(self, self.engine.dispose)
         self.on_sqlite = self.engine.dialect.name == "sqlite"
-        self._reader = (
-            self.engine
-            if self.on_sqlite  # there a SELECT outside BEGIN is a transaction of its own
-            else self.engine.execution_options(isolation_level="AUTOCOMMIT")
-        )
+        self._reader = self.engine
+        if not self.on_sqlite:  # on SQLite a SELECT outside BEGIN is a transaction of its own
+            self._reader = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._turn = threading.Lock()  # threads of one process queue here, not at the file
         self._has_turn: int | None = None
         self._opened = False

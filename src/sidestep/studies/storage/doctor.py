@@ -1,7 +1,7 @@
 """Checks of a storage, each with its result in one sentence."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -34,19 +34,20 @@ class Finding(NamedTuple):
 
 def doctor(store: SqlStore, *, clock: Clock = utc_now) -> list[Finding]:
     """Check everything that is known to go wrong with a storage; changes nothing."""
-    looks: list[Callable[[], Iterator[Finding]]] = [
-        lambda: _version(store.database),
-        lambda: _durability(store.database),
-        lambda: _file(store.database),
-        lambda: _guards(store.database),
-        lambda: _writing(store.database),
-        lambda: _clock(store, clock),
-        lambda: _records(store),
-    ]
+    database = store.database
+    checks = (
+        _version(database),
+        _durability(database),
+        _file(database),
+        _guards(database),
+        _writing(database),
+        _clock(store, clock),
+        _records(store),
+    )
     findings: list[Finding] = []
-    for look in looks:
+    for check in checks:
         try:
-            findings += look()
+            findings += check  # a generator: it looks only now
         except StorageError as error:
             findings.append(Finding("storage", "wrong", str(error)))
     return findings

@@ -13,13 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sidestep.errors import (
-    InputError,
-    RecordError,
-    StorageFull,
-    StudyExists,
-    StudyNotFound,
-)
+from sidestep.errors import InputError, RecordError, StorageFull, StudyExists, StudyNotFound
 from sidestep.studies.storage.events import (
     ERASED,
     GENESIS,
@@ -32,8 +26,9 @@ from sidestep.studies.storage.events import (
     words_hold,
     written,
 )
+from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.record import Flaw, pages
-from sidestep.studies.storage.store import Head, Store, check_name
+from sidestep.studies.storage.store import Store, check_name
 
 FORMAT, VERSION = "sidestep study", 1
 

@@ -7,13 +7,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from sidestep.errors import (
-    RecordError,
-    StorageBusy,
-    StorageError,
-    StorageFull,
-    StorageLost,
-)
+from sidestep.errors import RecordError, StorageBusy, StorageError, StorageFull, StorageLost
 
 # SQLite's result codes by the start of their name; PostgreSQL's SQLSTATEs by their start.
 BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03", "40P01", "40001")
@@ -22,15 +16,16 @@ READ_ONLY = ("SQLITE_READONLY", "25006", "42501", "SQLITE_PERM", "SQLITE_AUTH")
 DAMAGED = ("SQLITE_CORRUPT", "XX001", "XX002")
 FOREIGN = ("SQLITE_NOTADB",)
 CANNOT_OPEN = ("SQLITE_CANTOPEN",)
-COMING_BACK = (
-    "57P01",
-    "57P02",
-    "57P03",
-    "53300",
-    "08",
-    "25P03",
-    "25P04",
-)  # going, starting, crowded
+# a server that is going, starting or crowded
+COMING_BACK = ("57P01", "57P02", "57P03", "53300", "08", "25P03", "25P04")
+# what a refusal that waiting does not change says; it has no SQLSTATE
+HOPELESS = (
+    "authentication failed",
+    "does not exist",
+    "resolve host",
+    "no pg_hba",
+    "not support SSL",
+)
 INPUT_OUTPUT = ("SQLITE_IOERR",)
 SHARED_MEMORY = ("SQLITE_IOERR_SHM",)  # shared memory of the processes that have a file open
 ROOM = 2**16  # bytes of that shared memory
@@ -59,7 +54,9 @@ def is_away(error: BaseException) -> bool:
     code = code_of(error)
     if error.connection_invalidated or code.startswith(COMING_BACK):
         return True
-    return not code and _of_psycopg(error) and not _hopeless(error)
+    of_psycopg = type(error.orig).__module__.startswith("psycopg")
+    hopeless = any(sign in str(error.orig) for sign in HOPELESS)
+    return not code and of_psycopg and not hopeless
 
 
 def is_starting(error: BaseException) -> bool:
@@ -128,25 +125,6 @@ def _is_full(where: str) -> bool:
         return shutil.disk_usage(Path(where).parent).free < ROOM
     except OSError:  # it is not a file, or it went away
         return False
-
-
-def _of_psycopg(error: DBAPIError) -> bool:
-    return type(error.orig).__module__.startswith("psycopg")
-
-
-def _hopeless(error: DBAPIError) -> bool:
-    """Whether a connection was refused for a reason that waiting does not change (no SQLSTATE)."""
-    said = str(error.orig)
-    return any(
-        sign in said
-        for sign in (
-            "authentication failed",
-            "does not exist",
-            "resolve host",
-            "no pg_hba",
-            "not support SSL",
-        )
-    )
 
 
 def _said(error: Exception) -> str:

@@ -17,7 +17,8 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from sidestep.errors import StorageError
-from sidestep.studies.storage.store import Log, Store, write
+from sidestep.studies.storage.log import Log
+from sidestep.studies.storage.store import Store, write
 
 T = TypeVar("T")
 MOST = 64  # most entries in one transaction, so that nobody waits too long
@@ -71,8 +72,8 @@ class Groups:
     watch   is told how many entries every commit held
     """
 
-    def __init__(self, *, most: int = MOST, watch: Callable[[int], object] = id) -> None:
-        self._most, self._watch = most, watch
+    def __init__(self, *, watch: Callable[[int], object] = id) -> None:
+        self._most, self._watch = MOST, watch
         self._lines: dict[tuple[int, str], _Line] = {}  # of studies that are written to
         self._turn = threading.Condition()
 

@@ -6,21 +6,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sidestep.studies.storage.appending import Appending, created_before
-from sidestep.studies.storage.events import GENESIS, REVISING, SETTLING, Body, Clock, Event, utc_now
+from sidestep.studies.storage.events import REVISING, SETTLING, Body, Clock, Event, utc_now
+from sidestep.studies.storage.log import Events, Head, Log
 from sidestep.studies.storage.store import (
-    OPEN,
     SNAPSHOTS_KEPT,
-    Events,
-    Head,
     Heads,
     Names,
     Snapshot,
     already_settled,
+    begun,
     check_digest,
-    first_entry,
+    created_before,
     key_reused,
-    page_of,
     study_exists,
     study_not_found,
 )
@@ -35,7 +32,7 @@ class _Kept:
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
 
 
-class MemoryLog(Appending):
+class MemoryLog(Log):
     """A study's record while its lock is held; appended events are stored at the end of the block."""
 
     def __init__(self, kept: _Kept, clock: Clock) -> None:
@@ -67,8 +64,7 @@ class MemoryLog(Appending):
 
     def finish(self) -> None:
         """Store everything; the head last, because others read without the lock."""
-        if self.refusal is not None:
-            raise self.refusal
+        super().finish()
         kept = self._kept
         kept.snapshots = {at: it for at, it in kept.snapshots.items() if at < self._dropped}
         kept.events = (
@@ -101,13 +97,11 @@ class MemoryStore:
         self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
     ) -> Event:
         """Event 1, `created`."""
-        entry = first_entry(name, config, body, actor, key)
-        event = entry.linked(1, GENESIS, self._clock())
-        head = Head(name, OPEN, event.body["config"], 1, event.hash, event.at)
+        head, event = begun(name, config, actor=actor, body=body, key=key, at=self._clock())
         with self._turn:
             kept = self._studies.setdefault(name, _Kept(head, [event]))
         first = kept.events[0]
-        return event if first is event else created_before(first, entry)
+        return event if first is event else created_before(first, event)
 
     def adopt(self, head: Head, events: Iterable[Event]) -> None:
         """Keep a whole study as it was written elsewhere."""
@@ -125,7 +119,7 @@ class MemoryStore:
     ) -> Heads:
         """Heads by status, latest change first."""
         heads = [kept.head for kept in list(self._studies.values())]
-        return page_of(heads, status, after, limit)
+        return _page(heads, status, after, limit)
 
     def head(self, name: str) -> Head:
         """The head of one study."""
@@ -165,15 +159,10 @@ class MemoryStore:
         check_digest(digest, body)
         self._blobs[digest] = body
 
-    def snapshot(
-        self, name: str, policy: str | None = None, *, before: int | None = None
-    ) -> Snapshot | None:
-        """The latest snapshot that still fits the record."""
-        fitting = (
-            snapshot
-            for snapshot in self._kept(name).snapshots.values()
-            if policy in (None, snapshot.policy) and (before is None or snapshot.seq < before)
-        )
+    def snapshot(self, name: str, policy: str) -> Snapshot | None:
+        """The latest snapshot for this policy that still fits the record."""
+        kept = self._kept(name).snapshots.values()
+        fitting = (snapshot for snapshot in kept if snapshot.policy == policy)
         return max(fitting, key=lambda snapshot: snapshot.seq, default=None)
 
     def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:
@@ -202,3 +191,16 @@ class MemoryStore:
 def _after(events: Events, after: int, limit: int | None) -> Events:
     """Events are numbered from 1 without a gap, so a seq is a position."""
     return events[max(after, 0) :][:limit]
+
+
+def _page(heads: Heads, status: str | None, after: Head | None, limit: int | None) -> Heads:
+    """One page of heads: by status, latest change first, then by name."""
+    chosen = [head for head in heads if status in (None, head.status)]
+    chosen.sort(key=_place)
+    if after is not None:
+        chosen = [head for head in chosen if _place(head) > _place(after)]
+    return chosen[:limit]
+
+
+def _place(head: Head) -> tuple[str, float, str]:
+    return head.status, -head.updated.timestamp(), head.name

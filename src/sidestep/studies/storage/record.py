@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from sidestep.errors import InputError, RecordError
 from sidestep.studies.storage.events import GENESIS, Event, hash_of, words_hold
-from sidestep.studies.storage.store import Head, Store
+from sidestep.studies.storage.log import Head
+from sidestep.studies.storage.store import Store
 from sidestep.studies.values import shown
 
 PAGE = 1000

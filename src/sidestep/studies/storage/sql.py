@@ -11,23 +11,21 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from sidestep.errors import RecordError, SidestepError
 from sidestep.studies.storage import statements as st
-from sidestep.studies.storage.appending import Appending, created_before
 from sidestep.studies.storage.database import Database
 from sidestep.studies.storage.engines import PATIENCE
-from sidestep.studies.storage.events import GENESIS, Body, Clock, Event, utc_now
+from sidestep.studies.storage.events import Body, Clock, Event, utc_now
 from sidestep.studies.storage.faults import sentences, translated
+from sidestep.studies.storage.log import Events, Head, Log
 from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.store import (
-    OPEN,
     SNAPSHOTS_KEPT,
-    Events,
-    Head,
     Heads,
     Names,
     Snapshot,
     already_settled,
+    begun,
     check_digest,
-    first_entry,
+    created_before,
     key_reused,
     study_exists,
     study_not_found,
@@ -37,7 +35,7 @@ from sidestep.studies.storage.tables import KEY_INDEX, SETTLED_INDEX
 CHUNK = 1000  # rows per statement, when a whole study is imported
 
 
-class SqlLog(Appending):
+class SqlLog(Log):
     """A study's record while its row is locked."""
 
     def __init__(self, connection: Connection, where: str, row: st.Fields, clock: Clock) -> None:
@@ -69,11 +67,6 @@ class SqlLog(Appending):
         """Run a statement in the same transaction: its changes and the entry are saved together."""
         with sentences(self._where):
             return self._connection.execute(statement, values)
-
-    def finish(self) -> None:
-        """Raise the reason why an append was refused, even if the block continued."""
-        if self.refusal is not None:
-            raise self.refusal
 
     def _keep(self, event: Event, head: Head) -> None:
         """Insert the event and its text, and move the head; fails if another writer has moved it."""
@@ -117,12 +110,10 @@ class SqlStore:
         self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None
     ) -> Event:
         """Event 1, `created`."""
-        entry = first_entry(name, config, body, actor, key)
-        event = entry.linked(1, GENESIS, self._clock())
-        head = Head(name, OPEN, event.body["config"], 1, event.hash, event.at)
+        head, event = begun(name, config, actor=actor, body=body, key=key, at=self._clock())
         if self._adopted(head, [event]):
             return event
-        return created_before(self.events(name, limit=1)[0], entry)
+        return created_before(self.events(name, limit=1)[0], event)
 
     def adopt(self, head: Head, events: Iterable[Event]) -> None:
         """Keep a whole study as it was written elsewhere, all or nothing; StudyExists."""
@@ -181,12 +172,9 @@ class SqlStore:
                 with sentences(self.database.where):
                     db.execute(st.NEW_BLOB[db.dialect.name], {"hash": digest, "body": body})
 
-    def snapshot(
-        self, name: str, policy: str | None = None, *, before: int | None = None
-    ) -> Snapshot | None:
-        """The latest snapshot that still fits the record."""
-        values = {"study": self._row(name)[0], "number": st.most(before)}
-        values |= {"any_policy": policy is None, "policy": policy or ""}
+    def snapshot(self, name: str, policy: str) -> Snapshot | None:
+        """The latest snapshot for this policy that still fits the record."""
+        values = {"study": self._row(name)[0], "policy": policy}
         return next((Snapshot(*row) for row in self.database.read(st.SNAPSHOT, values)), None)
 
     def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:

@@ -22,8 +22,8 @@ from sqlalchemy import (
 
 from sidestep.errors import RecordError
 from sidestep.studies.storage.events import ERASED, REVISING, Event, Seal, canonical, written
+from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.ready import Ready, Values
-from sidestep.studies.storage.store import Head
 from sidestep.studies.storage.tables import (
     BLOBS,
     EVENTS,
@@ -86,24 +86,10 @@ class NewRow(dict[str, Any]):
 
 
 NEW_STUDY = NewRow(STUDIES, _s.id)
-_whole = select(
-    _e.seq,
-    _e.kind,
-    _e.ticket,
-    _e.key,
-    _e.outcome,
-    _e.body,
-    _e.at,
-    _e.code,
-    _e.actor_digest,
-    _e.reason_digest,
-    _e.prev_hash,
-    _e.hash,
-    _t.actor,
-    _t.actor_salt,
-    _t.reason,
-    _t.reason_salt,
-).select_from(EVENTS.outerjoin(TEXTS, and_(_t.study_id == _e.study_id, _t.seq == _e.seq)))
+# every column but those that the study's id and the seq of a text would repeat, as event_of reads them
+_whole = select(*_e.values()[1:], *_t.values()[2:]).select_from(
+    EVENTS.outerjoin(TEXTS, and_(_t.study_id == _e.study_id, _t.seq == _e.seq))
+)
 _in_study = _whole.where(_e.study_id == _study)
 TAIL = Ready(_in_study.where(_e.seq > _seq).order_by(_e.seq).limit(_limit))
 ABOUT = Ready(_in_study.where(_e.ticket == _seq).order_by(_e.seq))
@@ -143,11 +129,7 @@ SNAPSHOT = Ready(
             EVENTS, and_(_e.study_id == _c.study_id, _e.seq == _c.seq, _e.hash == _c.hash)
         )
     )
-    .where(
-        _c.study_id == _study,
-        _c.seq < _seq,
-        or_(bindparam("any_policy", type_=Boolean), _c.policy == bindparam("policy", type_=Text)),
-    )
+    .where(_c.study_id == _study, _c.policy == bindparam("policy"))
     .order_by(_c.seq.desc())
     .limit(1)
 )

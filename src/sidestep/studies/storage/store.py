@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from sidestep.core.lookup import did_you_mean
 from sidestep.errors import (
     AlreadyAnswered,
     InputError,
@@ -24,25 +24,15 @@ from sidestep.errors import (
     StudyExists,
     StudyNotFound,
 )
-from sidestep.studies.storage.events import Body, Entry, Event
+from sidestep.studies.storage.events import GENESIS, Body, Entry, Event
 from sidestep.studies.storage.events import digest as digest_of
+from sidestep.studies.storage.log import Events, Head, Log
 
 T = TypeVar("T")
 NAME = re.compile(r"[^\s/\\\x00-\x1f\x7f](?:[^/\\\x00-\x1f\x7f]{0,98}[^\s/\\\x00-\x1f\x7f])?")
 RESERVED = (".", "..", "*")  # path segments of URLs, and the sign for all studies in grants
 OPEN, CLOSED = "open", "closed"
 SNAPSHOTS_KEPT = 4
-
-
-class Head(NamedTuple):
-    """The row of a study that a writer locks: the end of its chain, and its configuration."""
-
-    name: str
-    status: str
-    config: Body
-    seq: int
-    hash: str
-    updated: datetime
 
 
 class Snapshot(NamedTuple):
@@ -54,62 +44,8 @@ class Snapshot(NamedTuple):
     state: str
 
 
-Events = list[Event]
 Heads = list[Head]
 Names = list[str]
-
-
-class Log(Protocol):
-    """A study's record while its lock is held."""
-
-    @property
-    def head(self) -> Head:
-        """The end of the chain; moves with every append."""
-        ...
-
-    def events(self, after: int = 0, limit: int | None = None) -> Events:
-        """Events with a larger seq, oldest first, those of this transaction included."""
-        ...
-
-    def about(self, ticket: int) -> Events:
-        """Everything about a ticket: its ask, answers, corrections, withdrawal; oldest first."""
-        ...
-
-    def find(self, key: str) -> Event | None:
-        """The event that was written with this key."""
-        ...
-
-    def append(
-        self,
-        kind: str,
-        *,
-        body: Body,
-        actor: str,
-        ticket: int | None = None,
-        outcome: str | None = None,
-        key: str | None = None,
-        reason: str | None = None,
-        status: str | None = None,
-    ) -> Event:
-        """Append an event and return it, linked to the chain. An ask is its own ticket.
-
-        Refused: a key that was used (KeyReused); a second `answered` or `withdrawn` of the same ticket
-        and outcome (AlreadyAnswered), where None counts as an outcome; NaN in the body (InputError).
-        """
-        ...
-
-    @property
-    def refusal(self) -> Exception | None:
-        """Why an append was refused; nothing of this transaction can be saved then."""
-        ...
-
-    def drop_snapshots(self, since: int) -> None:
-        """Delete the snapshots from this seq on, because an earlier answer has changed."""
-        ...
-
-    def blank(self, seq: int) -> None:
-        """Erase the text of people in one event; `record.erase` also writes an entry about it."""
-        ...
 
 
 @runtime_checkable
@@ -172,10 +108,8 @@ class Store(Protocol):
         """Store a text under its digest, once; before, not inside, the transaction that refers to it."""
         ...
 
-    def snapshot(
-        self, name: str, policy: str | None = None, *, before: int | None = None
-    ) -> Snapshot | None:
-        """The latest snapshot that still fits the record (of this policy; with a smaller seq)."""
+    def snapshot(self, name: str, policy: str) -> Snapshot | None:
+        """The latest snapshot for this policy that still fits the record."""
         ...
 
     def put_snapshot(self, name: str, snapshot: Snapshot) -> bool:
@@ -226,10 +160,23 @@ def check_digest(digest: str, body: str) -> None:
         raise InputError(f"a blob must be named by its SHA-256, {digest_of(body)}, got {digest!r}")
 
 
-def first_entry(name: str, config: Body, body: Body, actor: str, key: str | None) -> Entry:
-    """The content of event 1: the caller's body, the name and the configuration."""
+def begun(
+    name: str, config: Body, *, actor: str, body: Body, key: str | None, at: datetime
+) -> tuple[Head, Event]:
+    """A new study: its head, and event 1 with the caller's body, the name and the configuration."""
     check_name(name)
-    return Entry("created", {**body, "name": name, "config": config}, actor, key=key)
+    entry = Entry("created", {**body, "name": name, "config": config}, actor, key=key)
+    event = entry.linked(1, GENESIS, at)
+    return Head(name, OPEN, event.body["config"], 1, event.hash, at), event
+
+
+def created_before(first: Event, wanted: Event) -> Event:
+    """Event 1 of an existing study, if the same request created it; raises otherwise."""
+    if wanted.key is None or first.key != wanted.key:
+        raise study_exists(wanted.body["name"])
+    if first.seal.text != wanted.seal.text:
+        raise key_reused(wanted.key)
+    return first
 
 
 class Writer(Protocol):
@@ -280,19 +227,6 @@ def write(
             return done
 
 
-def page_of(heads: Heads, status: str | None, after: Head | None, limit: int | None) -> Heads:
-    """One page of heads: by status, latest change first, then by name."""
-    chosen = [head for head in heads if status in (None, head.status)]
-    chosen.sort(key=_place)
-    if after is not None:
-        chosen = [head for head in chosen if _place(head) > _place(after)]
-    return chosen[:limit]
-
-
-def _place(head: Head) -> tuple[str, float, str]:
-    return head.status, -head.updated.timestamp(), head.name
-
-
 def study_exists(name: str) -> StudyExists:
     """The study is there already."""
     return StudyExists(f"there is a study {name!r} already")
@@ -300,8 +234,7 @@ def study_exists(name: str) -> StudyExists:
 
 def study_not_found(name: str, names: Names) -> StudyNotFound:
     """There is no such study; names the most similar one, or says that there is none at all."""
-    near = get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "" if names else "; the storage is empty"
+    hint = did_you_mean(str(name), names) if names else "; the storage is empty"
     return StudyNotFound(f"there is no study {name!r}{hint}")
 
 
