@@ -5,6 +5,7 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.aims import (
+    projected,
     rests,
     value_within,
     values_within,
@@ -48,13 +49,15 @@ def test_draws_and_arms_at_once_are_worth_what_each_is_by_hand(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
-def test_the_projected_target_of_a_draw_is_that_of_the_pooled_frame(seed, rank):
-    vectors, _, _ = some(seed)
+def test_projected_is_the_reward_of_the_pooled_frame(seed, rank):
+    vectors, arms, _ = some(seed)
     weights = np.random.default_rng(seed).uniform(0.1, 1, 4)
     draws = np.stack([vectors, vectors[::-1]])
+    rewards = projected(draws, arms, rank, weights)
     for n, drawn in enumerate(draws):
         rest = pooled_frame(drawn, weights, rank).rest
         np.testing.assert_allclose(rests(draws, rank, weights)[n], rest, atol=1e-12)
+        np.testing.assert_allclose(rewards[n], arms @ rest, atol=1e-12)
 
 
 def test_without_protection_or_with_endless_tolerance_it_is_the_plain_linear_bandit():
@@ -93,7 +96,7 @@ def test_rescaling_a_lever_keeps_the_best_candidate_within_tolerances_and_not_pr
         for factor in (1.0, 0.01, 100.0):
             unit = np.array([1.0, factor, 1.0, 1.0])
             best.add(int(np.argmax(within(vectors / unit, arms * unit, limits))))
-            papers.add(int(np.argmax((arms * unit) @ rests(vectors / unit, 2))))
+            papers.add(int(np.argmax(projected(vectors / unit, arms * unit, 2))))
         kept += len(best) == 1
         kept_projected += len(papers) == 1
     assert kept == 20

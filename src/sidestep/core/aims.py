@@ -9,7 +9,7 @@ the actions. The second does not depend on units: if a coordinate is rescaled, t
 the other way. On the ball with tolerance zero both have the same best action as soon as every penalty
 exceeds |x_i|, x the coefficients of P theta_0 in the protected vectors.
 
-`within` and `rests` take many draws at once; the functions after them are kernels.
+`projected` and `within` take many draws and many actions at once; the functions after them are kernels.
 """
 
 import numpy as np
@@ -40,10 +40,16 @@ def fined(effects: FloatArray, limits: Limits) -> FloatArray:
     return np.asarray(effects[..., 0, :] - fine)
 
 
+def projected(
+    vectors: FloatArray, actions: FloatArray, rank: int, weights: FloatArray | None = None
+) -> FloatArray:
+    """The paper's reward of every action (K, d) under every draw (n, L+1, d); (n, K)."""
+    return np.asarray(rests(vectors, rank, weights) @ np.asarray(actions).T)
+
+
 def rests(vectors: FloatArray, rank: int, weights: FloatArray | None = None) -> FloatArray:
     """Every drawn target without its part in the top `rank` directions of its protected rows; (n, d).
 
-    The inner product of an action with it is the paper's reward.
     weights (L+1,): weights of the rows, as in `pooled_frame`.
     """
     vectors = np.asarray(vectors)
