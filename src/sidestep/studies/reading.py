@@ -159,7 +159,7 @@ class Reading:
         return self._store.events(self.name, after, limit)
 
     def _ticket(self, question: Question) -> Ticket:
-        return ticket_of(self.plan, question, ask_card(self.plan, self.name, question))
+        return ticket_of(self.plan, ask_card(self.plan, self.name, question))
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
