@@ -28,7 +28,7 @@ from sidestep.studies.request import request_of
 from sidestep.studies.storage.events import LONGEST_REASON, check_words
 from sidestep.studies.storage.exchange import event_from_json, write_lines
 from sidestep.studies.storage.log import Events
-from sidestep.studies.ticket import Receipt, Ticket
+from sidestep.studies.ticket import Receipt, Ticket, receipt_of, ticket_of
 from sidestep.studies.values import checked_number, shown
 
 PAGE = 1000
@@ -74,7 +74,7 @@ class RemoteStudy:
             settings["panel"] = _names(panel)
         if not (allowed is None or isinstance(allowed, Mapping)):
             settings["allowed"] = list(allowed)
-        return _ticket(self._post("tickets", settings, actor, key))
+        return ticket_of(self.plan, self._post("tickets", settings, actor, key))
 
     def tell(
         self,
@@ -97,7 +97,7 @@ class RemoteStudy:
             "reason": reason,
         }
         path = "answers" if ticket is None else f"tickets/{_number(ticket)}/answer"
-        return _receipt(self._post(path, told, actor, key))
+        return receipt_of(self._post(path, told, actor, key))
 
     def correct(
         self,
@@ -119,7 +119,7 @@ class RemoteStudy:
             "given": given,
             "row": row,
         }
-        return _receipt(self._post(f"tickets/{_number(number)}/correction", change, actor, key))
+        return receipt_of(self._post(f"tickets/{_number(number)}/correction", change, actor, key))
 
     def withdraw(
         self,
@@ -132,7 +132,7 @@ class RemoteStudy:
     ) -> Receipt:
         """Close a question without an answer, or take an answer back."""
         why = {"reason": _why(reason), "row": row}
-        return _receipt(self._post(f"tickets/{_number(number)}/withdrawal", why, actor, key))
+        return receipt_of(self._post(f"tickets/{_number(number)}/withdrawal", why, actor, key))
 
     def import_results(
         self, table: Any, *, again: bool = False, actor: str | None = None, key: str | None = None
@@ -141,7 +141,7 @@ class RemoteStudy:
         found = columns_of(table, "results")
         rows_of(self.plan, found)
         columns = {name: list(map(_cell, column)) for name, column in found.items()}
-        return _receipt(self._post("import", {"columns": columns, "again": again}, actor, key))
+        return receipt_of(self._post("import", {"columns": columns, "again": again}, actor, key))
 
     def close(
         self,
@@ -155,7 +155,7 @@ class RemoteStudy:
     ) -> Receipt:
         """End the asking."""
         end = {"accept": accept, "overrule": overrule, "context": context, "reason": reason}
-        return _receipt(self._post("close", end, actor, key))
+        return receipt_of(self._post("close", end, actor, key))
 
     def best(self, *, rounds: bool = False, context: Context = None) -> Best:
         """The recommendation from the results so far."""
@@ -208,16 +208,13 @@ class RemoteStudy:
         address = f"{self._path}/{path}" if path else self._path
         return self._wire.send("GET", f"{address}?{urlencode(told)}" if told else address).json()
 
-    def _post(
-        self, path: str, body: Mapping[str, Any], actor: str | None, key: str | None
-    ) -> Mapping[str, Any]:
+    def _post(self, path: str, body: Mapping[str, Any], actor: str | None, key: str | None) -> Card:
         told = {name: value for name, value in body.items() if value is not None}
         content = encoded({**told, "actor": actor or self.actor})
         answer = self._wire.send(
             "POST", f"{self._path}/{path}", body=content, key=key or uuid4().hex
         )
-        found: Mapping[str, Any] = answer.json()
-        return found
+        return _card(answer.json())
 
     def __repr__(self) -> str:
         return f"RemoteStudy({self.name!r}, {self._wire.url!r})"
@@ -258,28 +255,6 @@ def _json(value: Context) -> str | None:
 def _card(found: Mapping[str, Any]) -> Card:
     data = {name: value for name, value in found.items() if name != "card"}
     return card_from_json(found["card"], data)
-
-
-def _ticket(found: Mapping[str, Any]) -> Ticket:
-    panel = tuple(found["measure"])
-    return Ticket(
-        id=found["ticket"],
-        round=found["round"],
-        action=dict(found["action"]),
-        candidate=found["candidate"],
-        measure=panel[0] if len(panel) == 1 else panel,
-        card=_card(found),
-    )
-
-
-def _receipt(found: Mapping[str, Any]) -> Receipt:
-    entries = found["entries"]
-    return Receipt(
-        tuple(each["entry"] for each in entries),
-        entries[0]["ticket"],
-        found["repeated"],
-        _card(found),
-    )
 
 
 def _best(found: Mapping[str, Any]) -> Best:

@@ -10,7 +10,7 @@ from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import ask_card
 from sidestep.studies.cards.card import Card
-from sidestep.studies.cards.doubt import doubt_text, doubts_of
+from sidestep.studies.cards.doubt import doubt_text
 from sidestep.studies.cards.overview import show_card
 from sidestep.studies.cards.record_card import verify_card
 from sidestep.studies.closing import closed_text, ending_of
@@ -84,11 +84,11 @@ class Reading:
         if number is not None:
             about = self._store.about(self.name, number)
             body = recording.check_asked(about, number, self.name)[0].body
-        results = recording.results_of(
-            self.plan, Told(value, measured), tuple(body.get("measure", ()))
-        )
-        outcomes = {outcome.name: outcome for outcome in self.plan.outcomes}
-        return doubts_of(outcomes, results, body.get("expected") or {})
+        panel, expected = tuple(body.get("measure", ())), body.get("expected") or {}
+        for name, told in recording.results_of(self.plan, Told(value, measured), panel).items():
+            if text := doubt_text(self.plan.outcome(name), told, expected.get(name)):
+                return text
+        return None
 
     def doubt_correction(
         self,
@@ -159,7 +159,7 @@ class Reading:
         return self._store.events(self.name, after, limit)
 
     def _ticket(self, question: Question) -> Ticket:
-        return ticket_of(self.plan, question, ask_card(self.plan, self.name, question))
+        return ticket_of(self.plan, ask_card(self.plan, self.name, question))
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from sidestep.studies.book import Question
 from sidestep.studies.cards.card import Card, Printed
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
@@ -36,14 +35,14 @@ class Ticket(Printed):
     card: Card = field(repr=False)
 
 
-def ticket_of(plan: Plan, question: Question, card: Card) -> Ticket:
-    """The ticket of a question."""
-    body, panel = question.body, question.panel
+def ticket_of(plan: Plan, card: Card) -> Ticket:
+    """The ticket of the question on a card."""
+    data, panel = card.data, tuple(card.data["measure"])
     return Ticket(
-        id=question.id,
-        round=body["round"],
-        action={factor.name: body["action"][factor.name] for factor in plan.factors},
-        candidate=body["candidate"],
+        id=data["ticket"],
+        round=data["round"],
+        action={factor.name: data["action"][factor.name] for factor in plan.factors},
+        candidate=data["candidate"],
         measure=panel[0] if len(panel) == 1 else panel,
         card=card,
     )
@@ -63,3 +62,10 @@ class Receipt(Printed):
     ticket: int | None
     repeated: bool
     card: Card = field(repr=False)
+
+
+def receipt_of(card: Card) -> Receipt:
+    """The receipt of what a card says was saved."""
+    entries = card.data["entries"]
+    numbers = tuple(each["entry"] for each in entries)
+    return Receipt(numbers, entries[0]["ticket"], card.data["repeated"], card)

@@ -12,7 +12,7 @@ from sidestep.studies.reading import Reading
 from sidestep.studies.recording import Author, Told, Written
 from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.log import Log
-from sidestep.studies.ticket import Receipt, Ticket
+from sidestep.studies.ticket import Receipt, Ticket, receipt_of
 
 
 class Writing(Reading):
@@ -152,9 +152,7 @@ class Writing(Reading):
 
     def _write(self, act: Callable[[Log], Written]) -> Receipt:
         done = self._save(self._store, self.name, act, lambda done: self._noted(done.events))
-        card = told_card(self.plan, self.name, done)
-        entries = tuple(event.seq for event in done.events)
-        return Receipt(entries, done.events[0].ticket, done.repeated, card)
+        return receipt_of(told_card(self.plan, self.name, done))
 
     def _noted(self, saved: Iterable[Event | None]) -> None:
         """Take note of our own saved entries, so that the next ask need not read them.

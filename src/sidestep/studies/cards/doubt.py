@@ -1,6 +1,5 @@
 """Whether a result is surprising: far from the expected value, or outside the range of its outcome."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from sidestep.studies.cards.words import digits_of, number, result_text
@@ -40,14 +39,3 @@ def doubt_text(outcome: Outcome, value: float, expected: Any) -> str | None:
     text = f"{told} is far from what is {word} for {outcome.name} ({begin} to {end})."
     lost = any(low <= value * shift <= high for shift in (0.1, 0.01, 0.001, 10, 100))
     return f"{text} A lost decimal point?" if lost else text
-
-
-def doubts_of(
-    outcomes: Mapping[str, Outcome], results: Mapping[str, float], expected: Mapping[str, Any]
-) -> str | None:
-    """The first surprise among results that are not recorded yet; None if there is none."""
-    for name, value in results.items():
-        text = doubt_text(outcomes[name], value, expected.get(name))
-        if text is not None:
-            return text
-    return None

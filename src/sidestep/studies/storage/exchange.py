@@ -133,11 +133,6 @@ def event_to_json(event: Event) -> Body:
     }
 
 
-def event_from_json(line: Body) -> Event:
-    """The event that was written as JSON."""
-    return _event(1, line)
-
-
 def _parsed(lines: Iterable[str]) -> Numbered:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -202,7 +197,7 @@ def _chained(head: Head, lines: Numbered) -> Iterator[Event]:
     """The events, each checked against the one before it, the last one against the head."""
     seq, hash_ = 0, GENESIS
     for number, line in lines:
-        event = _event(number, line)
+        event = event_from_json(line, number)
         if (event.seq, event.prev_hash) != (seq + 1, hash_):
             raise _refusal(number, f"event {seq + 1}, linked to the event before it")
         if event.hash != hash_of(event) or not words_hold(event):
@@ -215,12 +210,10 @@ def _chained(head: Head, lines: Numbered) -> Iterator[Event]:
         )
 
 
-def _event(number: int, line: Body) -> Event:
-    if (
-        set(line) != _EVENT_KEYS
-        or type(line["seq"]) is not int
-        or not isinstance(line["body"], dict)
-    ):
+def event_from_json(line: Body, number: int = 1) -> Event:
+    """The event that was written as JSON, as line `number` of an export."""
+    whole = set(line) == _EVENT_KEYS and type(line["seq"]) is int
+    if not whole or not isinstance(line["body"], dict):
         raise _refusal(number, "a whole event")
     for key in _EVENT_KEYS - {"seq", "ticket", "body"}:
         if not isinstance(line[key], str | None):
