@@ -133,6 +133,25 @@ def test_one_policy_that_would_flatten_the_rest_leaves_the_frame_and_is_named():
     assert any(text.startswith("out of frame: awful, ends at 707") for text in words_of(figure))
 
 
+def test_two_of_six_that_would_flatten_the_rest_leave_the_frame_and_are_named():
+    scales = {"a": 1.0, "b": 1.1, "c": 1.2, "d": 3.0, "awful": 60.0, "worse": 90.0}
+    panel = Panel("w", [series(name, scale) for name, scale in scales.items()])
+    figure = figures.regret(Drawing("n", "regret", [panel], styles_of(list(scales))))
+    assert panel.series[3].mean[-1] < figure.axes[0].get_ylim()[1] < panel.series[4].mean[-1]
+    (words,) = [text for text in words_of(figure) if text.startswith("out of frame")]
+    assert [line.split(",")[0] for line in words.split("\n")] == [
+        "out of frame:",
+        "awful",
+        "worse",
+    ]
+
+
+def test_half_of_the_policies_are_never_cut_off():
+    panel = Panel("w", [series("a"), series("b"), series("c", 60.0), series("d", 70.0)])
+    figure = figures.regret(Drawing("n", "regret", [panel], styles_of(["a", "b", "c", "d"])))
+    assert figure.axes[0].get_ylim()[1] >= panel.series[3].mean[-1]
+
+
 def test_policies_that_differ_little_all_stay_in_the_frame():
     plan = drawing()
     top = max(figures.band(one)[1].max() for one in plan.panels[0].series)

@@ -78,19 +78,33 @@ def band(series: Series) -> tuple[FloatArray, FloatArray]:
 
 
 def _frame(axis: Axes, panel: Panel) -> None:
-    """Cut off one policy if it would flatten all others, and say so in the figure."""
+    """Cut off the few policies that would flatten all others, and say so in the figure."""
     tops = sorted(
         (float(band(series)[1].max()), series.name, series.mean[-1]) for series in panel.series
     )
     low = min(float(band(series)[0].min()) for series in panel.series)
-    top = tops[-1][0]
-    flattens = 2.5 if len(tops) > 2 else 10.0  # two policies are there to be compared
-    if len(tops) > 1 and tops[-1][0] > flattens * tops[-2][0] > 0:
-        top = 1.08 * tops[-2][0]
-        words = f"out of frame: {tops[-1][1]}, ends at {tops[-1][2]:.4g}"
-        axis.text(0.98, 0.985, words, transform=axis.transAxes, ha="right", va="top", fontsize=7)
+    shown = len(tops) - _too_high([top for top, *_ in tops])
+    top = (1.08 if shown < len(tops) else 1.0) * tops[shown - 1][0]
+    cut = [f"{name}, ends at {final:.4g}" for _, name, final in tops[shown:]]
+    if cut:
+        words = "\n".join(["out of frame:", *cut]) if len(cut) > 1 else f"out of frame: {cut[0]}"
+        look = {"ha": "right", "va": "top", "fontsize": 7}
+        axis.text(0.98, 0.985, words, look, transform=axis.transAxes)
     if top > 0:
         axis.set_ylim(1.05 * min(low, 0.0), 1.04 * top)
+
+
+def _too_high(tops: Sequence[float]) -> int:
+    """How many of the highest curves flatten the others: none, or one, or up to a third of them.
+
+    Of two policies, which are there to be compared, one is cut off only if the other would be lost.
+    """
+    for count in range(1, max(len(tops) // 3, 1) + 1):
+        rest = len(tops) - count
+        flattens = 10.0 if len(tops) == 2 else 2.5 * count
+        if rest > 0 and tops[rest] > flattens * tops[rest - 1] > 0:
+            return count
+    return 0
 
 
 def growth(drawing: Drawing) -> Figure:
