@@ -195,7 +195,8 @@ def check_three_ways_of_playing_agree(policy: Maker) -> None:
 
     Arms and indices are the same, values agree to 1e-9; and the same measurements give the same sums,
     estimates and inverses, to the last bit. An action in a solid is the location of a maximum, which is
-    accurate only to the square root of the accuracy of the value; so actions agree to 1e-6.
+    accurate only to the square root of the accuracy of the value, and later rounds depend on it. So in
+    solids actions, widths and feedback agree to 1e-5, values and regret to 1e-6.
     """
     for name, instance in _worlds_of(policy, {**contract_worlds(), **edge_worlds()}):
         player = policy(instance.problem)
@@ -218,9 +219,10 @@ def _check_same_game(name: str, one: Trace, other: Trace) -> None:
     assert (one.index == other.index).all(), f"{name}: other indices"
     assert (one.arm == other.arm).all(), f"{name}: other arms"
     assert (one.phase == other.phase).all(), f"{name}: other phases"
-    close = 1e-6 if (one.arm == ON_A_SOLID).any() else 1e-9
+    in_solid = (one.arm == ON_A_SOLID).any()
     for what in ("action", "value", "width", "feedback", "regret"):
         here, there = getattr(one, what), getattr(other, what)
+        close = (1e-6 if what in ("value", "regret") else 1e-5) if in_solid else 1e-9
         same = np.allclose(here, there, rtol=close, atol=close, equal_nan=True)
         assert same, f"{name}: other {what}"
 
