@@ -117,7 +117,9 @@ class CompiledPolicy:
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
         seen, exact = self.spectrum(state), self.exact(state)
         if not isinstance(actions, Arms):
-            on_ball = step(decide_on_ball)(knobs, evidence, state.core_set, actions.body, draws)
+            # within tolerances scipy finds the best action of a solid, which cannot be compiled
+            decide = decide_on_ball if self.problem.limits else step(decide_on_ball)
+            on_ball = decide(knobs, evidence, state.core_set, actions.body, draws)
             query = Query(on_ball.action, on_ball.vector)
             value, bound = _known(on_ball.value), _known(on_ball.bound)
             return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
