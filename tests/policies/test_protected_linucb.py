@@ -272,6 +272,7 @@ def test_adaptive_and_all_have_no_core_set_phase_and_may_measure_every_vector():
         assert (trace.counts > 0).all()
 
 
+@pytest.mark.full
 def test_all_needs_nothing_to_be_known_of_the_subspace():
     instance = world(noise=0.01)
     told = ss.Problem(4, 3, noise_scale=0.01)
