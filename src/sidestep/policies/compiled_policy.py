@@ -118,7 +118,8 @@ class CompiledPolicy:
         seen, exact = self.spectrum(state), self.exact(state)
         if not isinstance(actions, Arms):
             # within tolerances scipy finds the best action of a solid, which cannot be compiled
-            decide = decide_on_ball if self.problem.limits else step(decide_on_ball)
+            compilable = self.problem.limits is None
+            decide = step(decide_on_ball) if compilable else decide_on_ball
             on_ball = decide(knobs, evidence, state.core_set, actions.body, draws)
             query = Query(on_ball.action, on_ball.vector)
             value, bound = _known(on_ball.value), _known(on_ball.bound)

@@ -69,7 +69,8 @@ from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 
 CHALLENGERS = 4  # number of challengers; with 2 or 8 regret is the same
-# The rounds ahead (`rounds_ahead`), chosen on 50 worlds of each of three kinds (docs/guardrails.md).
+# The rounds ahead (`rounds_ahead`), chosen on 50 to 200 worlds of each of three kinds
+# (docs/guardrails.md).
 LEARNING = 120.0  # results that learning takes if noise, penalty and the largest effect are 1
 FADING = 5.0  # rounds ahead fewer per round played, at first
 EACH = 4.0  # rounds ahead, at least, for each coordinate of every vector

@@ -26,9 +26,7 @@ class Log(Protocol):
     """A study's record while its lock is held."""
 
     head: Head  # the end of the chain; moves with every append
-    refusal: (
-        Exception | None
-    )  # why an append was refused: nothing of this transaction is saved then
+    refusal: Exception | None  # why an append was refused: then nothing of the transaction is saved
     _clock: Clock
 
     def __init__(self, head: Head, clock: Clock) -> None:
