@@ -71,9 +71,9 @@ def notes_of(policy: Any) -> dict[str, Any]:
 
 def _fields(thing: Any) -> list[Any]:
     """The fields with which a dataclass is built; empty for anything else."""
-    return (
-        [f for f in dataclasses.fields(thing) if f.init] if dataclasses.is_dataclass(thing) else []
-    )
+    if not dataclasses.is_dataclass(thing):
+        return []
+    return [f for f in dataclasses.fields(thing) if f.init]
 
 
 def _plain(value: Any) -> Any:
