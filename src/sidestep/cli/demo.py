@@ -12,7 +12,7 @@ from sidestep.cli.terminal import card_json, print_card
 from sidestep.cli.world import CLINIC, clinic_setup, is_within, truly_best
 from sidestep.errors import InputError
 from sidestep.studies.book import Question
-from sidestep.studies.cards.words import digits_of, set_text, signed, with_unit
+from sidestep.studies.cards.words import digits_of_change, set_text, signed, with_unit
 from sidestep.studies.storage.store import Store
 from sidestep.studies.study import Study
 from sidestep.studies.ticket import Ticket
@@ -115,6 +115,6 @@ def _say(text: str) -> None:
 def _truth(study: Study, setting: dict[str, Any]) -> dict[str, Any]:
     effects = []
     for outcome in study.plan.outcomes:
-        change = signed(CLINIC.effect(outcome.name, setting), digits_of(outcome))
+        change = signed(CLINIC.effect(outcome.name, setting), digits_of_change(outcome))
         effects.append(f"{outcome.name} {with_unit(change, outcome.unit)}")
     return {"effects": effects, "within": is_within(study, CLINIC, setting)}

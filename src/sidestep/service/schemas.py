@@ -28,6 +28,10 @@ def _pair(value: Any) -> Any:
 
 Pair = Annotated[tuple[Number, Number], BeforeValidator(_pair)]
 HalfPair = Annotated[tuple[Number | None, Number | None], BeforeValidator(_pair)]
+Percent = Annotated[str, Field(pattern=r"^\s*[-+\u2212]?[\d.]+\s*%\s*$", max_length=LONGEST)]
+HalfPercents = Annotated[tuple[Percent | None, Percent | None], BeforeValidator(_pair)]
+Percents = Annotated[tuple[Percent, Percent], BeforeValidator(_pair)]
+Log = Annotated[str, Field(pattern="^log$")]
 
 
 class Strict(BaseModel):
@@ -50,6 +54,8 @@ class FactorIn(Strict):
     step: Positive | None = None
     levels: Annotated[list[Value], Field(min_length=2, max_length=10_000)] | None = None
     baseline: Value | None = None
+    scale: Log | None = None
+    offset: Positive | None = None
 
     def factor(self) -> Factor:
         """As a study has it."""
@@ -64,12 +70,14 @@ class OutcomeIn(Strict):
     goal: Annotated[str, Field(pattern="^(raise|lower)$")] | None = None
     baseline: Number | None = None
     range: Pair | None = None
-    tolerance: Positive | HalfPair | None = None
+    tolerance: Positive | Percent | HalfPair | HalfPercents | None = None
     penalty: Positive | None = None
-    matters: Positive | None = None
-    noise: Positive | None = None
+    matters: Positive | Percent | None = None
+    noise: Positive | Percent | Pair | Percents | None = None
     cost: Positive = 1.0
     digits: Annotated[int, Field(ge=0, le=9)] | None = None
+    scale: Log | None = None
+    never: HalfPair | None = None
 
     def outcome(self) -> Outcome:
         """As a study has it."""

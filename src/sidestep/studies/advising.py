@@ -40,7 +40,7 @@ def advise(mind: Mind, book: Book, context: Context) -> Best:
         outcome.name: mind.effect(index, advice.effects[index])
         for index, outcome in enumerate(plan.outcomes)
     }
-    loss = Loss(*(end * plan.target.half for end in advice.loss))
+    loss = Loss(*(plan.target.size(end) for end in advice.loss))
     return Best(
         action=setting,
         candidate=advice.arm,
@@ -84,7 +84,7 @@ def _unsettled(
     """The effect of more results on outcomes that are not settled, the widest in tolerances first."""
     outcomes = mind.plan.outcomes
     found = [
-        Narrowing(outcomes[each.vector].name, each.more, each.half * outcomes[each.vector].half)
+        Narrowing(outcomes[each.vector].name, each.more, outcomes[each.vector].size(each.half))
         for each in advice.unsettled
     ]
 
@@ -98,7 +98,7 @@ def _unsettled(
 def _tolerance(outcome: Outcome) -> float:
     """The nearer limit; without limits, the outcome's scale."""
     limits = [abs(limit) for limit in outcome.limits if limit]
-    return min(limits) if limits else outcome.half
+    return min(limits) if limits else outcome.size(1.0)
 
 
 def _settles(mind: Mind, advice: Recommendation) -> Settling | None:

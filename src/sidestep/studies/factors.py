@@ -39,6 +39,8 @@ class Factor:
     step       values are low, low + step, ...; None: any value of the range
     levels     the possible values, numbers or words (a category)
     baseline   what is set now; effects are changes from it; None: the low end, or the first level
+    scale      "log": what counts is by how many times a value is larger, as of doses and rates
+    offset     on the log scale, added to every value, so that 0 is allowed
 
     >>> from sidestep import Factor
     >>> Factor("lisinopril", 0, 40, unit="mg/day", step=10, baseline=20).grid
@@ -52,6 +54,8 @@ class Factor:
     step: float | None = None
     levels: Sequence[Value] | None = None
     baseline: Value | None = None
+    scale: str | None = None
+    offset: float | None = None
 
     def __post_init__(self) -> None:
         checked_name("the name of a factor", self.name)
@@ -60,6 +64,7 @@ class Factor:
             self._take_levels(self.levels)
         else:
             self._take_range()
+        self._check_scale()
         start = self.grid[0] if self.grid else self.low
         given = start if self.baseline is None else self.baseline
         baseline = self.checked(given, on_steps=False, what=f"the baseline of {self.name}")
@@ -100,6 +105,31 @@ class Factor:
                     f"the step of {self.name} must go 1 to {MOST_STEPS} times into its range, "
                     f"got {step:g}"
                 )
+
+    def _check_scale(self) -> None:
+        """Refuse a logarithm of what is not above 0."""
+        if self.scale is None:
+            if self.offset is not None:
+                raise InputError(
+                    f'the offset of {self.name} belongs to scale="log", got {shown(self.offset)} without'
+                )
+            return
+        checked_word(f"the scale of {self.name}", self.scale, ("log",))
+        if self.is_category:
+            raise InputError(f"the scale of {self.name} is for numbers, got words")
+        if self.offset is not None:
+            offset = checked_positive(f"the offset of {self.name}", self.offset)
+            object.__setattr__(self, "offset", offset)
+        if self._low + (self.offset or 0) <= 0:
+            raise InputError(
+                f'{self.name} must lie above 0 on scale="log", got {self._low:g}: an offset, a small '
+                "amount in its unit, is added to every value"
+            )
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the scale is logarithmic."""
+        return self.scale is not None
 
     @property
     def is_category(self) -> bool:
@@ -149,6 +179,9 @@ class Factor:
         if self.is_category:
             others = [level for level in self.grid if level != self.baseline]
             return tuple(float(level == value) for level in others)
+        if self.is_log:
+            middle = self._log(float(self.baseline or 0))
+            return (standard((self._log(float(value)) - middle) / self._log_half),)
         if self.step is not None:  # in steps: the same numbers in every unit
             half = self._steps_to(self._high) / 2
             return (standard((self._steps_to(float(value)) - self._steps_from_low) / half),)
@@ -161,11 +194,22 @@ class Factor:
         half = (self._high - self._low) / 2
         value = float(self.baseline or 0) + coordinate * half
         fine = 2 - math.floor(math.log10(self._high - self._low))
+        if self.is_log:
+            middle, offset = self._log(float(self.baseline or 0)), self.offset or 0.0
+            value = math.exp(middle + coordinate * self._log_half) - offset
+            fine = 3 - math.floor(math.log10(value + offset))
         for near in (0, -1, 1):
             rounded = round(value + near * 10.0**-fine, fine)
             if low <= rounded <= high:
                 return rounded + 0.0
         return min(max(value, low), high) + 0.0
+
+    def _log(self, value: float) -> float:
+        return math.log(value + (self.offset or 0.0))
+
+    @property
+    def _log_half(self) -> float:
+        return (self._log(self._high) - self._log(self._low)) / 2
 
     def _steps_to(self, value: float) -> Decimal:
         """How many steps a value is above the low end; a whole number if it is on the grid."""

@@ -12,7 +12,7 @@ from sidestep.studies.outcomes import Outcome
 from sidestep.studies.values import checked_positive, checked_text, checked_word, shown
 
 WITHIN, CLEAN = "within", "clean"
-VERSION = 1  # of the stored configuration
+VERSION = 2  # of the stored configuration; version 1 knows no scale, no never and no pair of noises
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,17 @@ class Plan:
         """The outcome of that name."""
         return self.outcomes[self.index(name)]
 
+    def _is_new(self) -> bool:
+        """Whether a program that knows only version 1 would misread the plan."""
+        things: list[Factor | Outcome] = [*self.factors, *self.context, *self.outcomes]
+        return any(thing.scale is not None for thing in things) or any(
+            each.never is not None or isinstance(each.noise, tuple) for each in self.outcomes
+        )
+
     def to_config(self) -> dict[str, Any]:
         """The plan as JSON, without the rows of its candidates, which are stored separately."""
         config: dict[str, Any] = {
-            "version": VERSION,
+            "version": VERSION if self._is_new() else 1,
             "factors": [factor.to_config() for factor in self.factors],
             "target": self.target.to_config(),
             "protected": [outcome.to_config() for outcome in self.protected],
@@ -170,9 +177,9 @@ class Plan:
 
 def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | None) -> Plan:
     """The stored plan, with the rows of its candidates if they are a table."""
-    if config.get("version") != VERSION:
+    if config.get("version") not in range(1, VERSION + 1):
         raise InputError(
-            f"this study must have a set-up of version {VERSION}, got {config.get('version')!r}: "
+            f"this study must have a set-up of version 1 to {VERSION}, got {config.get('version')!r}: "
             "a newer sidestep wrote it"
         )
     factors = tuple(Factor(**each) for each in config["factors"])

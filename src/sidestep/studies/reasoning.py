@@ -40,7 +40,7 @@ def reasons_body(
             outcome.name: float(share)
             for outcome, share in zip(outcomes, found.shares, strict=True)
         },
-        "price": float(found.price or 0.0) * mind.plan.target.half,
+        "price": mind.plan.target.size(float(found.price or 0.0)),
         "best": rival if found.price and rival else played,
         "expected": _expected(mind, found, action, asked["measure"], others=others),
     }

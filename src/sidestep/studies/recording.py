@@ -235,7 +235,9 @@ def checked_result(plan: Plan, name: str, value: object) -> float:
     """A result that can be recorded: a finite number, at most FARTHEST half-ranges from the baseline."""
     outcome = plan.outcome(name)
     number = checked_number(name, value)
-    if abs(number - outcome.level) > FARTHEST * outcome.half:
+    if outcome.is_log and number <= 0:
+        raise InputError(f'{name} must be above 0 on scale="log", got {number:g}')
+    if not outcome.is_log and abs(number - outcome.level) > FARTHEST * outcome.half:
         raise InputError(
             f"{name} must lie within {FARTHEST:g} times half its range {outcome.low:g} to "
             f"{outcome.high:g}, got {number:g}"

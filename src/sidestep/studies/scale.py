@@ -81,9 +81,7 @@ class Scale:
     def problem(self, dim: int) -> Problem:
         """The policy's problem, on the common scale."""
         plan = self.plan
-        noise = [
-            None if each.noise is None else each.change_scaled(each.noise) for each in plan.outcomes
-        ]
+        noise = [_middle(outcome.noise_scaled) for outcome in plan.outcomes]
         return Problem(
             dim=dim,
             n_protected=len(plan.protected),
@@ -113,10 +111,15 @@ class Scale:
             # unless a penalty is told, its width costs half the target's range
             penalty = 1.0 / (width_of(sides) or 1.0)
             if outcome.penalty is not None:
-                penalty = standard(outcome.penalty * outcome.half / self.plan.target.half)
+                penalty = standard(outcome.penalty * outcome.size(1.0) / self.plan.target.size(1.0))
             limits.append(pair)
             penalties.append(penalty)
         return {"tolerance": limits, "penalty": penalties}
+
+
+def _middle(noise: float | tuple[float, float] | None) -> float | None:
+    """One number for a noise that is told roughly: the middle in ratios."""
+    return math.sqrt(noise[0] * noise[1]) if isinstance(noise, tuple) else noise
 
 
 def learns_levels(plan: Plan) -> bool:

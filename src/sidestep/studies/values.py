@@ -69,6 +69,24 @@ def checked_positive(what: str, value: object) -> float:
     return number
 
 
+def checked_percent(what: str, value: object) -> float:
+    """A percentage above -100, from a text such as "2%"."""
+    text = value.strip().replace("\u2212", "-") if isinstance(value, str) else ""
+    if not text.endswith("%"):
+        raise InputError(f'{what} must be in percent, such as "2%", got {shown(value)}')
+    number = read_number(what, text.removesuffix("%"))
+    if number <= -100:
+        raise InputError(f"{what} must be above -100%, got {shown(value)}")
+    return number
+
+
+def percent_text(value: Any) -> Any:
+    """The text of a percentage that `checked_percent` reads; of every end of a pair."""
+    if isinstance(value, (list, tuple)):
+        return [percent_text(end) for end in value]
+    return None if value is None else f"{value!r}%"
+
+
 def checked_name(what: str, value: object) -> str:
     """A name that fits on one line of a card."""
     usable = isinstance(value, str) and value == value.strip() and value.isprintable() and value

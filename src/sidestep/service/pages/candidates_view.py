@@ -10,7 +10,14 @@ from sidestep.service.pages import svg
 from sidestep.studies.advice import Best, Effect, Explanation, Row
 from sidestep.studies.cards.card import VERDICTS
 from sidestep.studies.cards.markup import Markup
-from sidestep.studies.cards.words import digits_of, limit_text, percent, short, signed, with_unit
+from sidestep.studies.cards.words import (
+    digits_of_change,
+    limit_text,
+    percent,
+    short,
+    signed,
+    with_unit,
+)
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 
@@ -98,7 +105,7 @@ def sorting_of(plan: Plan, by: str | None, order: str | None) -> Sorting:
 
 
 def _head(plan: Plan, outcome: Outcome) -> dict[str, str]:
-    unit = outcome.unit
+    unit = outcome.change_unit
     about = unit if outcome is plan.target else with_unit(limit_text(outcome), unit)
     return {"name": outcome.name, "about": about}
 
@@ -118,7 +125,7 @@ def _row(plan: Plan, row: Row, notes: Mapping[int | None, list[str]]) -> dict[st
 
 
 def _cell(outcome: Outcome, effect: Effect) -> Cell:
-    estimate, low, high = (signed(end, digits_of(outcome)) for end in effect[:3])
+    estimate, low, high = (signed(end, digits_of_change(outcome)) for end in effect[:3])
     verdict = VERDICTS.get(effect.verdict or "", "")
     picture = svg.gauge(outcome, effect, 14)
     return Cell(

@@ -181,7 +181,7 @@ def story_part(
     target, *others = [
         {
             "name": outcome.name,
-            "unit": outcome.unit,
+            "unit": outcome.change_unit,
             "plot": svg.plot(outcome, _of(told, outcome.name), 276 if place == 0 else 112),
             "verdict": VERDICTS.get(best.effects[outcome.name].verdict or "", ""),
             "tone": svg.TONES[best.effects[outcome.name].verdict],

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sidestep.studies.advice import Effect
 from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN
 from sidestep.studies.cards.markup import Markup, joined, tag
-from sidestep.studies.cards.words import digits_of, signed
+from sidestep.studies.cards.words import digits_of_change, signed
 from sidestep.studies.outcomes import Outcome
 
 WIDEST = 3.0  # a gauge extends to at most this multiple of the limit on either side
@@ -148,7 +148,7 @@ def _plotted(outcome: Outcome, told: Sequence[tuple[int, Effect]]) -> Ends:
     late = [effect for count, effect in told if 3 * count >= told[-1][0]] or [told[-1][1]]
     far = max(max(abs(effect.low), abs(effect.high)) for effect in late)
     limits = [abs(limit) for limit in outcome.limits if limit]
-    reach = max(1.15 * far, 1.8 * max(limits, default=0.0)) or outcome.half
+    reach = max(1.15 * far, 1.8 * max(limits, default=0.0)) or outcome.size(1.0)
     if limits:
         reach = min(reach, 4 * max(limits))
     return Ends(-reach, reach)
@@ -170,7 +170,7 @@ def _ticks(outcome: Outcome, ends: Ends) -> list[Markup]:
     for value in marks:
         y = f"{_down(ends, value)}%"
         parts.append(tag("line", class_="axis" if value == 0 else "grid", x2="100%", y1=y, y2=y))
-        parts.append(tag("text", signed(value, digits_of(outcome)), x=-8, y=y, dy=".35em"))
+        parts.append(tag("text", signed(value, digits_of_change(outcome)), x=-8, y=y, dy=".35em"))
     return parts
 
 

@@ -26,6 +26,7 @@ from sidestep.studies.cards.overview import age_text
 from sidestep.studies.cards.words import (
     counted,
     digits_of,
+    digits_of_change,
     limit_text,
     listed,
     number,
@@ -173,16 +174,19 @@ def effect_rows(plan: Plan, effects: Mapping[str, Effect], *, goal: bool = True)
 
 
 def _effect_row(outcome: Outcome, effect: Effect, *, is_goal: bool) -> EffectRow:
-    digits = digits_of(outcome)
+    digits = digits_of_change(outcome)
     estimate, low, high = (signed(end, digits) for end in effect[:3])
     words = "the goal" if is_goal else VERDICTS.get(effect.verdict or "", "")
     level = ""
     if is_goal and outcome.baseline is not None:
-        level = f"to about {number(outcome.baseline + effect.estimate, digits)}"
+        told = outcome.sign * outcome.change_scaled(effect.estimate)
+        level = f"to about {number(outcome.value(told), digits_of(outcome))}"
     return EffectRow(
         name=outcome.name,
-        unit=outcome.unit,
-        limit=f"limit {with_unit(limit_text(outcome), outcome.unit)}" if outcome.tolerance else "",
+        unit=outcome.change_unit,
+        limit=f"limit {with_unit(limit_text(outcome), outcome.change_unit)}"
+        if outcome.tolerance
+        else "",
         change=estimate,
         interval=f"{low} to {high}",
         verdict=words,

@@ -8,6 +8,7 @@ from sidestep.studies.cards.card import Card, Cell, Command, Prose, Section, Tab
 from sidestep.studies.cards.words import (
     command,
     digits_of,
+    digits_of_change,
     digits_of_loss,
     limit_text,
     local_time,
@@ -224,16 +225,17 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
     rival, now = body.get("rival"), f"this {plan.words.round}"
     named = "" if rival and is_best(body, rival) else f", {_named(plan, best)}"
     than = f"{_best_words(body)}{named}"
-    if price <= HARDLY * (target.matters or target.half / 20):
+    if price <= HARDLY * (target.matters or target.size(1.0) / 20):
         return f"It should do about as well as {than}: {less} less {now}."
-    about = "about " if price <= target.half else ""
+    about = "about " if price <= target.size(1.0) else ""
     return f"Asking has a price: {about}{less} worse {now} than {than}{risk_text(plan)}."
 
 
 def loss_text(target: Outcome, loss: float) -> str:
     """A loss in units: 2.1 mmHg; beyond half the plausible range it is a penalty, and no figure."""
-    more = "" if loss <= target.half else "more than "
-    return more + with_unit(number(min(loss, target.half), digits_of_loss(target)), target.unit)
+    most = target.size(1.0)
+    more = "" if loss <= most else "more than "
+    return more + with_unit(number(min(loss, most), digits_of_loss(target)), target.change_unit)
 
 
 def risk_text(plan: Plan) -> str:
@@ -256,9 +258,9 @@ def effects_table(plan: Plan, effects: Mapping[str, Any]) -> Table:
         estimate, low, high = effects[outcome.name][:3]
         change = change_text(outcome, (estimate, low, high))
         if outcome is plan.target:
-            rows.append((outcome.name, with_unit(change, outcome.unit), "the goal"))
+            rows.append((outcome.name, with_unit(change, outcome.change_unit), "the goal"))
         elif outcome.tolerance is None:
-            rows.append((outcome.name, with_unit(change, outcome.unit), ""))
+            rows.append((outcome.name, with_unit(change, outcome.change_unit), ""))
         else:
             verdict = verdict_of(low, high, outcome.limits)
             rows.append((outcome.name, change, verdict, f"limit {limit_text(outcome)}"))
@@ -267,7 +269,7 @@ def effects_table(plan: Plan, effects: Mapping[str, Any]) -> Table:
 
 def change_text(outcome: Outcome, ends: tuple[float, float, float]) -> str:
     """A change with its interval: −15 (−21 to −10)."""
-    estimate, low, high = (signed(end, digits_of(outcome)) for end in ends)
+    estimate, low, high = (signed(end, digits_of_change(outcome)) for end in ends)
     return f"{estimate} ({low} to {high})"
 
 

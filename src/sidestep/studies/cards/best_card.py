@@ -20,7 +20,7 @@ from sidestep.studies.cards.card import (
 from sidestep.studies.cards.words import (
     command,
     counted,
-    digits_of,
+    digits_of_change,
     digits_of_loss,
     listed,
     number,
@@ -146,7 +146,7 @@ def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
         effect = best.effects[outcome.name]
         change = change_text(outcome, effect[:3])
         if effect.verdict is None:
-            rows.append((outcome.name, with_unit(change, outcome.unit)))
+            rows.append((outcome.name, with_unit(change, outcome.change_unit)))
         else:
             picture = Gauge(*effect[:3], *outcome.limits)
             rows.append((outcome.name, change, Verdict(effect.verdict), picture))
@@ -158,14 +158,14 @@ def effect_text(outcome: Outcome, effect: Effect) -> str:
     name = outcome.name[0].upper() + outcome.name[1:]
     if effect.low == effect.high == 0:
         return f"{name} stays as it is."
-    digits = digits_of(outcome)
+    digits = digits_of_change(outcome)
     if effect.low < 0 < effect.high:
         size, low, high = (signed(end, digits) for end in effect[:3])
-        return f"{name} changes by {with_unit(size, outcome.unit)} ({low} to {high})."
+        return f"{name} changes by {with_unit(size, outcome.change_unit)} ({low} to {high})."
     sign = -1 if effect.estimate < 0 else 1
     ends = sorted((sign * effect.low, sign * effect.high))
     verb = "falls" if sign < 0 else "rises"
-    size = with_unit(number(abs(effect.estimate), digits), outcome.unit)
+    size = with_unit(number(abs(effect.estimate), digits), outcome.change_unit)
     low, high = (number(end, digits) for end in ends)
     return f"{name} {verb} by {size} ({low} to {high})."
 
@@ -174,7 +174,7 @@ def towards_text(outcome: Outcome, effect: Effect) -> str:
     """A change counted towards the goal: 16 (12 to 20)."""
     low, high = sorted((outcome.sign * effect.low, outcome.sign * effect.high))
     ends = (outcome.sign * effect.estimate, low, high)
-    return "{} ({} to {})".format(*(number(end, digits_of(outcome)) for end in ends))
+    return "{} ({} to {})".format(*(number(end, digits_of_change(outcome)) for end in ends))
 
 
 def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
@@ -261,7 +261,7 @@ def enough_text(plan: Plan, best: Best) -> Prose:
     target, words = plan.target, plan.words
     digits = digits_of_loss(target)
     mean, high = (number(value, digits) for value in best.loss or (0.0, 0.0))
-    less = with_unit(mean, target.unit)
+    less = with_unit(mean, target.change_unit)
     text = f"stopping now gives up {less} on average, 19 times in 20 less than {high}."
     if target.matters is None:
         return Prose(text[0].upper() + text[1:])
@@ -285,7 +285,7 @@ def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
     """The effect of more results on an outcome that is not settled."""
     outcome = plan.outcome(narrowing.outcome)
     so_far = counted(best.counts.get(outcome.name, 0), "result")
-    width = with_unit(number(narrowing.width, digits_of(outcome)), outcome.unit)
+    width = with_unit(number(narrowing.width, digits_of_change(outcome)), outcome.change_unit)
     text = f"{so_far} so far; {narrowing.results} here would narrow it to ±{width}."
     if narrowing.results is None:
         text = f"{so_far} so far; more here alone would narrow it to ±{width} at best."

@@ -2,7 +2,7 @@
 
 from sidestep.studies.advice import Effect, Row
 from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN, Card, Prose, Section, Table
-from sidestep.studies.cards.words import digits_of, percent, short, signed
+from sidestep.studies.cards.words import digits_of_change, percent, short, signed
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 
@@ -41,7 +41,7 @@ def explain_card(plan: Plan, name: str, rows: tuple[Row, ...], top: int = 8) -> 
 
 
 def _effect_text(outcome: Outcome, effect: Effect) -> str:
-    return f"{signed(effect.estimate, digits_of(outcome))} {SHAPES[effect.verdict]}".strip()
+    return f"{signed(effect.estimate, digits_of_change(outcome))} {SHAPES[effect.verdict]}".strip()
 
 
 def _row_data(row: Row) -> dict[str, object]:

@@ -34,16 +34,27 @@ VOCABULARIES = {
 
 
 def digits_of(outcome: Outcome) -> int:
-    """Decimals of a value or a change: as given, or from the tolerance, or from the range."""
+    """Decimals of a value: as given, or from the tolerance, or from the range."""
     if outcome.digits is not None:
         return outcome.digits
+    fine = _fine(outcome)
+    return _digits(outcome.low * fine / 100 if outcome.is_log else fine)
+
+
+def digits_of_change(outcome: Outcome) -> int:
+    """Decimals of a change: those of a value; on a log scale, where it is in percent, its own."""
+    return _digits(_fine(outcome)) if outcome.is_log else digits_of(outcome)
+
+
+def _fine(outcome: Outcome) -> float:
+    """The smallest change that a card shows."""
     limits = [abs(limit) for limit in outcome.limits if limit]
-    return _digits(min(limits) / 6 if limits else outcome.half / 20)
+    return min(limits) / 6 if limits else outcome.size(1.0) / 20
 
 
 def digits_of_loss(outcome: Outcome) -> int:
     """Decimals of the loss of stopping: from `matters`, if it is set."""
-    return digits_of(outcome) if outcome.matters is None else _digits(outcome.matters / 6)
+    return digits_of_change(outcome) if outcome.matters is None else _digits(outcome.matters / 6)
 
 
 def _digits(fine: float) -> int:
@@ -83,7 +94,7 @@ def result_text(outcome: Outcome, value: float) -> str:
 def limit_text(outcome: Outcome) -> str:
     """The tolerance: ±0.30, or the two ends where they differ."""
     low, high = outcome.limits
-    digits = digits_of(outcome)
+    digits = digits_of_change(outcome)
     if low is None and high is None:
         return ""
     if low is not None and high is not None and low == -high:
