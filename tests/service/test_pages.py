@@ -826,3 +826,29 @@ def test_the_demo_has_a_laboratory(tmp_path):
 def test_every_template_compiles_before_the_first_page_is_asked_for():
     folder = Path(shell.__file__).parent / "templates"
     assert shell.read_templates() == len(list(folder.rglob("*.html")))
+
+
+def test_every_part_of_a_page_is_for_the_question_that_it_shows(running, browser, monkeypatch):
+    age = Factor("age", 20, 80, step=20, baseline=20)
+    model = "0 + lisinopril + amlodipine + lisinopril:age"
+    study = clinic(running.store, model=model, context=[age])
+    for number in range(8):
+        ticket = study.ask(context={"age": 20 if number % 2 else 80})
+        study.tell(ticket.id, {"systolic pressure": 150}.get(str(ticket.measure), 4.2))
+    asked = {old: study.ask(context={"age": old}, new=True).id for old in (20, 80)}
+    monkeypatch.setattr("sidestep.service.pages.study_view.PATIENCE", 0.0)
+    cold = browser.get(f"/studies/bp?question={asked[80]}").text
+    later = re.findall(r'data-hx-get="(/studies/bp/parts/[^"]+)"', cold)
+    assert later, "the recommendation was there at once"
+    monkeypatch.setattr("sidestep.service.pages.study.PART_PATIENCE", 60.0)
+    part = browser.get(later[0].replace("&amp;", "&"))
+    assert "For age 80." in text_of(part)
+    links = re.findall(r'href="(/studies/bp[^"]*wait=1[^"]*)#', cold)
+    assert links
+    for link in links:
+        waited = browser.get(link.replace("&amp;", "&"))
+        assert "For age 80." in text_of(waited).partition("If you stopped today")[2]
+        assert f"/studies/bp/candidates?question={asked[80]}" in waited.text
+    every = text_of(browser.get(f"/studies/bp/candidates?question={asked[80]}&sort=no&order=up"))
+    assert "For age 80." in every
+    assert "For age 20." in text_of(browser.get(f"/studies/bp?question={asked[20]}&wait=1"))

@@ -95,6 +95,13 @@ def study_path(name: str, *more: object) -> str:
     return "/".join(["/studies", quote(name, safe=""), *map(str, more)])
 
 
+def of_question(question: Mapping[str, Any] | None, more: str = "") -> str:
+    """The end of an address: which question the page shows, as a recommendation is for its context."""
+    said = [f"question={question['id']}"] if question else []
+    parts = [*said, *([more] if more else [])]
+    return f"?{'&'.join(parts)}" if parts else ""
+
+
 @cache
 def file(name: str) -> tuple[bytes, str, str]:
     """A static file: its content, type and digest."""
@@ -117,5 +124,6 @@ def file_path(name: str) -> str:
 
 
 PACE = {"again": 10, "news": 5}  # seconds until a page tries to save again, or looks for news
-_PAGES.globals |= {"file": file_path, "study_path": study_path, "pace": PACE}
+_PAGES.globals |= {"file": file_path, "study_path": study_path, "of_question": of_question}
+_PAGES.globals |= {"pace": PACE}
 _PAGES.filters |= {"capital": capital, "day": day_text, "counted": counted}

@@ -22,9 +22,11 @@ from sidestep.service.pages.study_view import (
     study_context,
 )
 from sidestep.service.routes import Flag, Readers
+from sidestep.studies.cards.words import plain
 
 PART_PATIENCE = 2.0  # seconds that a part of a page may take before it is asked for again
 SCREEN = 50  # candidates
+PARTS = ("best", "story", "candidates")
 
 study_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 
@@ -76,9 +78,9 @@ def part(request: Request, visit: Readers, part: str, question: Entry = None) ->
     """A computed part of the page, once it is ready; until then a placeholder."""
     chosen = chosen_question(visit.study.questions(), visit.caller.name, question)
     found = parts(visit.study, chosen, PART_PATIENCE)
-    if part not in found:
+    if part not in PARTS:
         return Response(status_code=404)
-    context = {**common(visit), "part": found, "question": {"id": question} if question else None}
+    context = {**common(visit), "part": found, "question": {"id": chosen.id} if chosen else None}
     return page(request, f"parts/{part}.html", context, caller=visit.caller)
 
 
@@ -103,9 +105,10 @@ def candidates(
     sort: Annotated[str | None, Query(max_length=100)] = None,
     order: Annotated[str | None, Query(max_length=4)] = None,
     begin: Annotated[int, Query(ge=0, le=100_000)] = 0,
+    question: Entry = None,
 ) -> Response:
-    """Every candidate, sorted here."""
-    plan, here = visit.study.plan, context_here(visit.study.plan, None)
+    """Every candidate, sorted here; for the context of the question that the page before showed."""
+    plan, here = visit.study.plan, _context_of(visit, question)
     best, explanation = visit.study.best(context=here), visit.study.explain(context=here)
     table = candidates_view(
         plan,
@@ -116,13 +119,23 @@ def candidates(
         begin=begin,
         most=SCREEN,
     )
-    return page(request, "candidates.html", {**common(visit), "table": table}, caller=visit.caller)
+    context = {
+        "table": table,
+        "question": {"id": question} if question else None,
+        "context": [(name, plain(value)) for name, value in (here or {}).items()],
+    }
+    return page(request, "candidates.html", {**common(visit), **context}, caller=visit.caller)
 
 
 @study_pages.get("/studies/{name}/candidates.csv")
-def candidates_csv(visit: Readers) -> Response:
+def candidates_csv(visit: Readers, question: Entry = None) -> Response:
     """Every candidate, for a spreadsheet."""
-    here = context_here(visit.study.plan, None)
-    text = csv_text(visit.study.explain(context=here))
+    text = csv_text(visit.study.explain(context=_context_of(visit, question)))
     headers = {"Content-Disposition": 'attachment; filename="candidates.csv"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _context_of(visit: Visit, question: int | None) -> dict[str, Any] | None:
+    """The context of an open question; without one, the default."""
+    asked = next((each for each in visit.study.questions() if each.id == question), None)
+    return context_here(visit.study.plan, asked)

@@ -151,12 +151,13 @@ def parts(study: OpenStudy, question: Question | None, patience: float | None) -
     context = context_here(study.plan, question)
     best = study.best_within(patience, context)
     if best is None:
-        return {"best": None, "story": None, "candidates": None}
+        return {"best": None, "story": None, "candidates": None, "context": []}
     soon = None if patience is None else 0.0
     return {
         "best": best_view(study.plan, best),
         "story": story_part(study, best, context, soon),
         "candidates": candidates_part(study, best, question, context, soon),
+        "context": [(name, plain(value)) for name, value in (context or {}).items()],
     }
 
 
