@@ -852,3 +852,37 @@ def test_every_part_of_a_page_is_for_the_question_that_it_shows(running, browser
     every = text_of(browser.get(f"/studies/bp/candidates?question={asked[80]}&sort=no&order=up"))
     assert "For age 80." in every
     assert "For age 20." in text_of(browser.get(f"/studies/bp?question={asked[20]}&wait=1"))
+
+
+def test_the_rest_of_a_panel_is_withdrawn_as_its_page_says(running, browser):
+    study = clinic(running.store)
+    ticket = study.ask(panel=["potassium", "sodium"])
+    study.tell(ticket.id, {"potassium": 4.1})
+    page = text_of(browser.get(f"/studies/bp/entries/{ticket.id}/withdraw"))
+    assert "Withdraw what is still awaited" in page
+    assert "It waits for sodium, and will not get it. The result of potassium stays" in page
+    assert "Take it back" not in page
+    browser.post(
+        f"/studies/bp/entries/{ticket.id}/withdraw", reason="haemolysed", question="1", key="k"
+    )
+    assert running.store.events("bp")[-1].kind == "withdrawn"
+    assert study.n_results == 1
+    study.tell(study.ask(panel=["potassium", "sodium"]).id, {"potassium": 4.1, "sodium": 139})
+    several = browser.get("/studies/bp/entries/5/withdraw")
+    assert several.status_code == 422
+    assert "which one must be said (potassium, sodium)" in text_of(several)
+
+
+def test_one_result_of_an_import_is_corrected_on_its_page(running, browser):
+    study = clinic(running.store)
+    table = {"candidate": [0, 1], "outcome": ["sodium", "potassium"], "value": [138, 4.1]}
+    study.import_results(table)
+    page = browser.get("/studies/bp/entries/2/correct?row=1")
+    assert "Correct potassium" in text_of(page)
+    assert "Potassium 4.1 mmol/L. " in text_of(page)
+    assert 'action="/studies/bp/entries/2/correct?row=1"' in page.text
+    saved = browser.post("/studies/bp/entries/2/correct?row=1", value="4.3", reason="misread")
+    assert "Corrected to 4.3 mmol/L" in text_of(saved)
+    body = running.store.events("bp")[-1].body
+    assert (body["row"], body["was"], body["is"]) == (1, 4.1, 4.3)
+    assert browser.get("/studies/bp/entries/2/correct").status_code == 422  # which of the two?

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError, TicketNotFound
-from sidestep.studies.answers import Answer, Place, check_open, check_same, entry_of, find_answer
+from sidestep.studies.answers import (
+    Answer,
+    Kept,
+    Place,
+    check_open,
+    check_same,
+    entry_of,
+    find_answer,
+)
 from sidestep.studies.cards.words import listed
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.keys import repeat_of, same_reason
@@ -32,6 +40,14 @@ class Written(NamedTuple):
 
     events: tuple[Event, ...]
     repeated: bool
+
+
+class Withdrawal(NamedTuple):
+    """What a withdrawal does: it closes a question, or takes back one result."""
+
+    waiting: tuple[str, ...] = ()  # the outcomes that are no longer awaited; other results stay
+    answer: Answer | None = None  # the result that no longer counts
+    done: tuple[Event, ...] = ()  # the entries that did it before
 
 
 class Author(NamedTuple):
@@ -133,7 +149,7 @@ def correct(log: Log, plan: Plan, place: Place, told: Told, author: Author, reas
 def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
     """Close a question that will not be answered, or take back its answer."""
     number = place[0]
-    event = entry_of(log, number)
+    entry_of(log, number)  # raises if there is none
     found = repeat_of(
         log,
         author.key,
@@ -142,16 +158,13 @@ def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
     )
     if found is not None:
         return Written((found,), repeated=True)
-    about = log.about(number) if event.kind == "asked" else []
-    before = tuple(each for each in about if each.kind == "withdrawn")
-    if before:
-        return Written(before, repeated=True)
-    waiting = _waiting(about)
-    if not waiting:
-        answer = find_answer(log, place, None)
-        if answer.value is None:
-            return Written((answer.latest,), repeated=True)
+    what = withdrawal_of(log, place)
+    if what.done:
+        return Written(what.done, repeated=True)
+    if what.answer is not None:
+        answer = what.answer
         return _revise(log, answer, {"is": None, "action": answer.action}, author, reason)
+    waiting = list(what.waiting)
     done = log.append(
         "withdrawn",
         ticket=number,
@@ -162,6 +175,21 @@ def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
         key=author.key,
     )
     return Written((done,), repeated=False)
+
+
+def withdrawal_of(log: Log | Kept, place: Place) -> Withdrawal:
+    """What withdrawing this question, or the result at this place, would do."""
+    number = place[0]
+    event = entry_of(log, number)
+    about = log.about(number) if event.kind == "asked" else []
+    before = tuple(each for each in about if each.kind == "withdrawn")
+    if before:
+        return Withdrawal(done=before)
+    waiting = tuple(_waiting(about))
+    if waiting:
+        return Withdrawal(waiting)
+    answer = find_answer(log, place, None)
+    return Withdrawal(answer=answer, done=(answer.latest,) if answer.value is None else ())
 
 
 def _revise(

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from sidestep.errors import InputError, SidestepError
@@ -34,6 +34,7 @@ answering = APIRouter(default_response_class=HTMLResponse, include_in_schema=Fal
 
 Exchangers = Annotated[Visit, Depends(Needs(CORRECT, ASK))]
 Number = Annotated[int, Path(ge=1, le=2**53)]
+Row = Annotated[int | None, Query(ge=0, le=10_000)]  # of an import
 
 
 @answering.post("/studies/{name}/ask")
@@ -110,20 +111,24 @@ def told(request: Request, visit: Tellers, form: Posted) -> Response:
 
 
 @answering.get("/studies/{name}/entries/{number}/{verb}")
-def change(request: Request, visit: Correctors, number: Number, verb: str) -> Response:
+def change(
+    request: Request, visit: Correctors, number: Number, verb: str, row: Row = None
+) -> Response:
     """The form of a correction or a withdrawal, with what is on record."""
-    entry = settled_entry(visit.study, number, verb)
+    entry = settled_entry(visit.study, number, verb, row)
     context = {**common(visit), **entry, "typed": Form(), "error": "", "doubt": ""}
     return page(request, "change.html", context, caller=visit.caller)
 
 
 @answering.post("/studies/{name}/entries/{number}/correct")
-def correct(request: Request, visit: Correctors, number: Number, form: Posted) -> Response:
+def correct(
+    request: Request, visit: Correctors, number: Number, form: Posted, row: Row = None
+) -> Response:
     """Correct a result, with a reason."""
-    entry = settled_entry(visit.study, number, "correct")
+    entry = settled_entry(visit.study, number, "correct", row)
     try:
         value, measured = form.number("value", entry["outcome"]), form.maybe("measured")
-        doubt = visit.study.verbs.doubt_correction(number, value, measured=measured)
+        doubt = visit.study.verbs.doubt_correction(number, value, measured=measured, row=row)
         if doubt and not form.text("sure"):
             return doubted(request, visit, doubt, "change.html", {**entry, "typed": form})
         receipt = visit.study.verbs.correct(
@@ -132,6 +137,7 @@ def correct(request: Request, visit: Correctors, number: Number, form: Posted) -
             reason=form.reason(),
             measured=measured,
             given=really_done(visit.study.plan, form, entry["action"]),
+            row=row,
             actor=visit.caller.signs(),
             key=form.maybe("key"),
         )
@@ -141,14 +147,20 @@ def correct(request: Request, visit: Correctors, number: Number, form: Posted) -
 
 
 @answering.post("/studies/{name}/entries/{number}/withdraw")
-def withdraw(request: Request, visit: Correctors, number: Number, form: Posted) -> Response:
+def withdraw(
+    request: Request, visit: Correctors, number: Number, form: Posted, row: Row = None
+) -> Response:
     """Close a question without an answer, or take back an answer, with a reason."""
-    entry = settled_entry(visit.study, number, "withdraw")
+    entry = settled_entry(visit.study, number, "withdraw", row)
     try:
         if form.text("question"):
             check_unanswered(visit.study, number)
         receipt = visit.study.verbs.withdraw(
-            number, reason=form.reason(), actor=visit.caller.signs(), key=form.maybe("key")
+            number,
+            reason=form.reason(),
+            row=row,
+            actor=visit.caller.signs(),
+            key=form.maybe("key"),
         )
     except SidestepError as error:
         return not_saved(request, visit, error, "change.html", {**entry, "typed": form})

@@ -1,5 +1,6 @@
 """If something was not saved: the form again, with the typed values and the reason."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Request, Response
@@ -12,9 +13,11 @@ from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.study_view import common
-from sidestep.studies.cards.words import plain
+from sidestep.studies.answers import Kept, entry_of, find_answer
+from sidestep.studies.cards.words import listed, plain, result_text
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
+from sidestep.studies.recording import withdrawal_of
 
 VERBS = ("correct", "withdraw")
 
@@ -45,31 +48,49 @@ def check_unanswered(study: OpenStudy, number: int) -> None:
         )
 
 
-def settled_entry(study: OpenStudy, number: int, verb: str) -> dict[str, Any]:
-    """An entry to be changed: its content, and its current value."""
+def settled_entry(
+    study: OpenStudy, number: int, verb: str, row: int | None = None
+) -> dict[str, Any]:
+    """An entry to be changed: its content, its current value, and what the change would do."""
     if verb not in VERBS:
         raise NotFoundError(f"an entry can be corrected or withdrawn, got {verb!r}")
-    found = [event for event in study.verbs.history(number - 1, 1) if event.seq == number]
-    if not found or found[0].kind not in ("asked", "answered"):
-        raise NotFoundError(f"entry {number} is no question and no result")
-    event, about = found[0], study.verbs.about(found[0].ticket or number)
-    answers = [each for each in about if each.kind == "answered"] or [event]
-    answer = event if event.kind == "answered" else answers[0]
-    later = [
-        each for each in about if each.kind == "corrected" and each.body["answer"] == answer.seq
-    ]
-    now = later[-1].body["is"] if later else answer.body.get("value")
-    outcome = answer.body.get("outcome", "")
-    return {
+    record, place = Kept(study.store, study.name), (number, row)
+    event = entry_of(record, number)
+    waiting: tuple[str, ...] = ()
+    if verb == "withdraw":
+        waiting, answer, _ = withdrawal_of(record, place)
+    else:
+        answer = find_answer(record, place, None)
+    context = {
         "number": number,
+        "row": row,
         "verb": verb,
         "line": lines_of(study.plan, [event], study.verbs.about)[0],
-        "is_question": event.kind == "asked" and answer is event,
-        "outcome": outcome,
-        "unit": study.plan.outcome(outcome).unit if outcome else "",
-        "value": "" if now is None else plain(now).replace("\u2212", "-"),
-        "action": (later[-1] if later else answer).body["action"],
+        "is_question": answer is None,
+        "waiting": listed(list(waiting)) if waiting else "",
+        "stays": _stays(study, event.body, waiting),
+        "outcome": "",
+        "unit": "",
+        "value": "",
+        "action": {},
+        "holds": "",
     }
+    if answer is None:
+        return context
+    outcome, now = study.plan.outcome(answer.outcome), answer.value
+    return context | {
+        "outcome": outcome.name,
+        "unit": outcome.unit,
+        "value": "" if now is None else plain(now).replace("\u2212", "-"),
+        "action": answer.action,
+        "holds": "" if now is None else f"{outcome.name} {result_text(outcome, now)}",
+    }
+
+
+def _stays(study: OpenStudy, asked: Mapping[str, Any], waiting: tuple[str, ...]) -> str:
+    """The results of a panel that stay when the rest of it is withdrawn."""
+    told = [name for name in asked.get("measure", []) if name not in waiting]
+    return listed(told) if waiting and told else ""
 
 
 def really_done(plan: Plan, form: Form, asked: Setting) -> dict[str, Any] | None:

@@ -115,6 +115,7 @@ def holding(study: OpenStudy, number: int, sentence: str) -> dict[str, Any]:
         {
             "value": result_text(study.plan.outcome(each.outcome), each.value),
             "outcome": each.outcome,
+            "entry": each.entry,
             "by": each.latest.actor,
             "at": day_text(each.latest.at),
         }
