@@ -64,3 +64,17 @@ def test_a_person_at_a_terminal_reads_short_lines(level, message, more, shown):
     line = PlainFormatter().format(record)
     assert re.fullmatch(r"\d\d:\d\d:\d\d .+", line)
     assert line[9:] == (shown or "GET / 200 in 3.7 ms")
+
+
+@pytest.mark.parametrize("storage", ["", "  "])
+def test_a_storage_without_a_name_is_refused_and_opens_nothing(
+    storage, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+    monkeypatch.setattr(sys, "argv", ["sidestep", "serve", storage, "--settings"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "STORAGE must be a file" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from clinic import AIM, FACTORS, PROTECTED, TARGET, clinic, play
+from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.exchange import export_study
 from sidestep.studies.storage.memory import MemoryStore
 
@@ -289,3 +291,32 @@ def test_reading_changes_nothing(web, study):
     ):
         assert web.get(f"{study}{path}").status_code == 200
     assert web.get(f"{study}/history").text == before
+
+
+def test_http_records_what_python_records(web):
+    far = Factor("load", 0, 8e12, baseline=0)
+    goal = Outcome("yield", goal="raise", range=(0, 9e12), matters=1)
+    settings = {"name": "far", "factors": [far.to_config()], "target": goal.to_config()}
+    assert web.post("/v1/studies", json=settings).status_code == 201
+    ticket = web.post("/v1/studies/far/tickets", json={}).json()["ticket"]
+    told = {"value": 5e12, "given": {"load": 6e12}}
+    assert web.post(f"/v1/studies/far/tickets/{ticket}/answer", json=told).status_code == 200
+    beyond = web.post("/v1/studies/far/tickets", json={}).json()["ticket"]
+    refused = web.post(f"/v1/studies/far/tickets/{beyond}/answer", json={"value": 5e15})
+    assert refused.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"value": "1,5"}, "body.value"),
+        ({"value": {"sodium": "138,5"}}, "body.value.sodium"),
+    ],
+)
+def test_a_number_in_quotes_is_refused_with_one_sentence(web, study, body, where):
+    ticket = web.post(f"{study}/tickets", json={}).json()["ticket"]
+    refused = web.post(f"{study}/tickets/{ticket}/answer", json=body)
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == (
+        f"{where} must be a number without quotes and with a point for decimals, such as 1.5"
+    )

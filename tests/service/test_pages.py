@@ -1,6 +1,7 @@
 """The pages without a browser: every state of the card, every form, and nothing inline."""
 
 import re
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -886,3 +887,21 @@ def test_one_result_of_an_import_is_corrected_on_its_page(running, browser):
     body = running.store.events("bp")[-1].body
     assert (body["row"], body["was"], body["is"]) == (1, 4.1, 4.3)
     assert browser.get("/studies/bp/entries/2/correct").status_code == 422  # which of the two?
+
+
+def test_a_flaw_in_a_record_is_named_where_its_page_sends_the_reader(running, browser):
+    study = clinic(running.store)
+    play(study, 1)
+    with sqlite3.connect(running.settings.storage) as file:
+        for (trigger,) in file.execute(
+            "SELECT name FROM sqlite_master WHERE type='trigger'"
+        ).fetchall():
+            file.execute(f"DROP TRIGGER {trigger}")
+        file.execute("UPDATE events SET at = '1999-01-01T00:00:00+00:00' WHERE seq = 3")
+    file.close()
+    page = browser.get("/studies/bp")
+    assert "One flaw was found" in text_of(page) or "flaws were found" in text_of(page)
+    link = re.search(r'href="(/studies/bp/record#flaws)"', page.text)
+    record = browser.get(link[1])
+    assert "Event 3 was edited" in text_of(record)
+    assert 'id="flaws"' in record.text

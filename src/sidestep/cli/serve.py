@@ -42,6 +42,11 @@ def serve(
     from sidestep.service.server import check_port_free, open_sql, run
     from sidestep.service.settings import load
 
+    if storage is not None and not storage.strip():
+        raise InputError(
+            "STORAGE must be a file, sqlite:///... or postgresql://..., or be left out for "
+            f"sidestep.db, got {storage!r}"
+        )
     flags = {"storage": storage or (DEMO if demo else None), "host": host, "port": port}
     loaded = load(flags, config)
     if settings:

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from sidestep.errors import AccessError
 from sidestep.service.kinds import KINDS, Kind
+from sidestep.service.schemas import NOT_TEXT
 from sidestep.service.wire import KEY_PATTERN, KEY_SENTENCE
 
 MEDIA_TYPE = "application/problem+json"
@@ -61,13 +62,28 @@ def problem(
 def places(found: Sequence[Any]) -> list[dict[str, str]]:
     """Where a request is wrong and what is expected; never the value itself, which may be a secret."""
     said: dict[str, list[str]] = {}
-    for each in found[:20]:
+    for each in _without_branches(found)[:20]:
         sentences = said.setdefault(_place(each["loc"]), [])
         sentences.append(_sentence(each["msg"]))
     return [
         {"where": where, "sentence": " or ".join(dict.fromkeys(sentences))[:300]}
         for where, sentences in said.items()
     ]
+
+
+def _without_branches(found: Sequence[Any]) -> list[Any]:
+    """What is wrong; where text was sent for a number, not what else could have been there."""
+    texts = [_steps(each) for each in found if each["type"] == NOT_TEXT]
+
+    def beside(each: Any) -> bool:
+        here = _steps(each)
+        return each["type"] != NOT_TEXT and any(text[: len(here)] == here for text in texts)
+
+    return [each for each in found if not beside(each)]
+
+
+def _steps(each: Any) -> list[str]:
+    return [str(part) for part in each["loc"] if not _BRANCH.match(str(part))]
 
 
 def plain_kind(status: int) -> Kind:

@@ -3,18 +3,29 @@
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic_core import PydanticCustomError
 
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.people.tokens import MOST_DAYS
+from sidestep.studies.values import LARGEST, LONGEST_NAME
 
-FARTHEST = 1e12  # no quantity of a study is larger
-LONGEST = 100  # of a name
+NOT_TEXT = "text_for_number"  # our name for the mistake
 
-Number = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
-Positive = Annotated[float, Field(gt=0, le=FARTHEST)]
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]
-Text = Annotated[str, Field(max_length=LONGEST)]
+
+def _not_text(value: Any) -> Any:
+    """Refuse a number in quotes with our own sentence: it may have a decimal comma."""
+    if isinstance(value, str):
+        raise PydanticCustomError(
+            NOT_TEXT, "must be a number without quotes and with a point for decimals, such as 1.5"
+        )
+    return value
+
+
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), BeforeValidator(_not_text)]
+Positive = Annotated[float, Field(gt=0, le=LARGEST), BeforeValidator(_not_text)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Text = Annotated[str, Field(max_length=LONGEST_NAME)]
 Reason = Annotated[str, Field(min_length=1, max_length=10_000)]
 Row = Annotated[int, Field(ge=0, le=10_000)]
 Value = Number | Name  # of a factor: a number, or a word

@@ -61,7 +61,7 @@ def settled_entry(
         waiting, answer, _ = withdrawal_of(record, place)
     else:
         answer = find_answer(record, place, None)
-    context = {
+    context: dict[str, Any] = {
         "number": number,
         "row": row,
         "verb": verb,

@@ -10,12 +10,14 @@ from sidestep.service.auth import Visit
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import Posted
 from sidestep.service.pages.shell import go, page, study_path
-from sidestep.service.pages.study_view import common
+from sidestep.service.pages.study_view import check_view, common
 from sidestep.service.routes import Admins, Readers, export
 from sidestep.studies.storage.events import ERASED, Event
 from sidestep.studies.storage.record import erase
 
 SCREEN = 50
+
+CHECK_PATIENCE = 10.0  # seconds; who comes from the study's page comes to read what was found
 
 record_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 
@@ -29,12 +31,13 @@ def record(
     last = min(before - 1, end) if before else end
     begin = max(0, last - SCREEN)
     events = visit.study.verbs.history(begin, last - begin)[::-1]
+    check = check_view(visit.study, end, CHECK_PATIENCE)
     context = {
         "lines": lines_of(visit.study.plan, events, visit.study.verbs.about),
         "entries": end,
         "older": begin + 1 if begin else None,
         "newer": last < end,
-        "check": None,
+        "flaws": [each["sentence"] for each in check["flaws"]] if check else [],
     }
     return page(request, "record.html", {**common(visit), **context}, caller=visit.caller)
 

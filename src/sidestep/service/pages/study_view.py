@@ -131,11 +131,14 @@ def since(study: OpenStudy) -> str:
     return day_text(first).partition(",")[0]
 
 
-def check_view(study: OpenStudy, entries: int) -> dict[str, Any] | None:
-    """Whether the record is valid; None if it was not verified recently."""
+def check_view(
+    study: OpenStudy, entries: int, patience: float | None = None
+) -> dict[str, Any] | None:
+    """Whether the record is valid; None if that is not known within `patience`, in seconds."""
     if entries > CHECKED:
         return None
-    card = study.worked_out_soon("verify", lambda it: it.verify(), PATIENCE)
+    patience = PATIENCE if patience is None else patience
+    card = study.worked_out_soon("verify", lambda it: it.verify(), patience)
     return None if card is None else dict(card.data)
 
 
