@@ -39,7 +39,7 @@ def _pair(value: Any) -> Any:
 
 Pair = Annotated[tuple[Number, Number], BeforeValidator(_pair)]
 HalfPair = Annotated[tuple[Number | None, Number | None], BeforeValidator(_pair)]
-Percent = Annotated[str, Field(pattern=r"^\s*[-+\u2212]?[\d.]+\s*%\s*$", max_length=LONGEST)]
+Percent = Annotated[str, Field(pattern=r"^\s*[-+\u2212]?[\d.]+\s*%\s*$", max_length=LONGEST_NAME)]
 HalfPercents = Annotated[tuple[Percent | None, Percent | None], BeforeValidator(_pair)]
 Percents = Annotated[tuple[Percent, Percent], BeforeValidator(_pair)]
 Log = Annotated[str, Field(pattern="^log$")]
