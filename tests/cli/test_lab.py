@@ -55,6 +55,7 @@ def test_the_table_fits_a_terminal_of_80_columns_whatever_it_holds():
         "experiment": "mine", "world": "w", "label": "Protected LinUCB, certified core set",
         "grid": True, "mean": 123456.789, "sd": 0.00012345, "difference_low": -123456.0,
         "difference_high": -1234.5, "share_linear": 1.0, "relative": 12345.6,
+        "tuned_on": "these runs",
     }  # fmt: skip
     lines = table_lines([row, row | {"label": "OFUL", "sd": None, "difference_low": None}])
     assert max(map(len, lines)) <= 80

@@ -41,6 +41,27 @@ def test_a_job_that_differs_in_anything_has_another_fingerprint():
     assert again.fingerprint == first.fingerprint
 
 
+def test_only_points_of_a_grid_play_the_tuning_seeds():
+    tuned = parse_spec(GOOD.replace("seed = 5", "seed = 5\ntune_seeds = [90, 91]"), "good.toml")
+    plain = jobs_of(parse_spec(GOOD, "good.toml"))
+    jobs = jobs_of(tuned)
+    assert [job for job in jobs if not job.tuning] == plain
+    assert [(job.id, job.seed) for job in jobs if job.tuning] == [
+        ("small/greedy+epsilon=0.5/tuning-0", 90),
+        ("small/greedy+epsilon=2/tuning-0", 90),
+        ("small/greedy+epsilon=0.5/tuning-1", 91),
+        ("small/greedy+epsilon=2/tuning-1", 91),
+    ]
+    assert {job.fingerprint for job in jobs} >= {job.fingerprint for job in plain}
+
+
+@pytest.mark.parametrize("name", shipped_specs())
+def test_every_shipped_grid_is_tuned_on_seeds_that_are_not_shown(name):
+    spec = parse_spec(shipped_specs()[name], f"{name}.toml")
+    assert bool(spec.tuning) == any(entry.grid for entry in spec.policies)
+    assert all(not set(spec.tuning) & set(spec.seeds_of(world)) for world in spec.worlds)
+
+
 def test_a_world_may_have_runs_and_a_horizon_of_its_own():
     own = 'world = "synthetic"\nruns = 3\nhorizon = 7'
     jobs = jobs_of(parse_spec(GOOD.replace('world = "synthetic"', own), "good.toml"))
@@ -113,6 +134,9 @@ def test_the_default_player_is_among_the_players_on_every_world_of_every_experim
         ),
         (("seed = 5", 'reference = "x"'), ["reference", "'x'"]),
         (("seed = 5", "seed = = 5"), ["bad.toml", "TOML"]),
+        (("seed = 5", "seed = 5\ntune_seeds = [6, 9]"), ["not shown (shown are 5 to 6)", "[6, 9]"]),
+        (("seed = 5", "seed = 5\ntune_seeds = [9, 8]"), ["the first and the last", "[9, 8]"]),
+        (("seed = 5", "seed = 5\ntune_seeds = [9]"), ["tune_seeds.1 is required"]),
     ],
 )
 def test_a_bad_spec_gets_one_sentence_that_names_the_key(change, words):

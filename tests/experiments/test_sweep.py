@@ -48,6 +48,22 @@ def test_results_are_one_frame_with_everything_named(spec, tmp_path):
     assert sum(notes["counts"]) == 60
 
 
+def test_runs_that_only_choose_are_kept_apart_and_resumed_like_all_others(spec, tmp_path, refusal):
+    tuned = parse_spec(
+        TOML.replace("runs = 3", "runs = 1\ntune_seeds = [70, 71]")
+        + "grid = { epsilon = [1, 2] }\n",
+        "mine.toml",
+    )
+    assert sweep.sweep(tuned, tmp_path).played == 3 + 4
+    assert columns(tmp_path)["run"].to_list() == [0] * 3 * 60
+    lost = tmp_path / "mine/tuning/small/greedy+epsilon=2/1.parquet"
+    assert results.read_notes(lost)["job"]["seed"] == 71
+    lost.unlink()
+    assert sweep.sweep(tuned, tmp_path, resume=True).played == 1
+    other = tuned.model_copy(update={"tune_seeds": (70, 72)})
+    assert "tune_seeds differs" in refusal(sweep.sweep, other, tmp_path, resume=True)
+
+
 @pytest.mark.full
 def test_one_process_and_two_give_identical_columns(spec, tmp_path):
     sweep.check_jobs(spec)

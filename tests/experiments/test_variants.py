@@ -2,6 +2,7 @@
 
 import pytest
 
+from sidestep.errors import InputError
 from sidestep.experiments.spec import Spec, jobs_of, parse_spec, shipped_specs
 from sidestep.experiments.variants import patients_of, shortened, with_table
 
@@ -44,6 +45,15 @@ def test_a_world_whose_vectors_depend_on_the_horizon_is_not_cut_but_left_out():
         "lower-bound-1-T300": 300,
         "lower-bound-2-T300": 300,
     }
+
+
+def test_tuning_seeds_follow_the_first_seed_and_are_not_more_than_the_runs():
+    spec = shipped("synthetic")
+    assert spec.tune_seeds == (1000, 1009)
+    assert shortened(spec, {"runs": 3}).tune_seeds == (1000, 1002)
+    assert shortened(spec, {"runs": 30, "seed": 1000}).tune_seeds == (2000, 2009)
+    with pytest.raises(InputError, match=r"synthetic: tune_seeds must be .*shown are 0 to 1000"):
+        shortened(spec, {"runs": 1001})
 
 
 @pytest.mark.parametrize(("most", "every"), [(4, 1), (200, 10), (10**6, 50)])

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sidestep.experiments.numbers.summary import STUCK
+from sidestep.experiments.numbers.tuning import FLATTERED, HERE
 from sidestep.experiments.page.panel import in_words, name_of, times, totals_of
 from sidestep.experiments.spec import Spec
 
@@ -33,15 +34,18 @@ def table_lines(rows: Rows) -> list[str]:
             last = here
         lines += _lines(row)
     notes = [LEGEND]
-    if any(row["grid"] for row in rows):
-        notes.append("* best point of its grid on these very runs")
+    chosen = list(dict.fromkeys(row["tuned_on"] for row in rows if row["tuned_on"] != HERE))
+    if elsewhere := ", ".join(filter(None, chosen)):
+        notes.append(f"* point of its grid chosen on {elsewhere}, not on the runs shown.")
+    if any(row["tuned_on"] == HERE for row in rows):
+        notes.append(f"** {FLATTERED[0].upper()}{FLATTERED[1:]}.")
     return [*lines, "", *(line for note in notes for line in textwrap.wrap(note, WIDE))]
 
 
 def _lines(row: Mapping[str, Any]) -> list[str]:
     """One policy: its name and its numbers, on two lines where the name is long."""
     sd = "" if row["sd"] is None else f"{row['sd']:.3g}"
-    label = row["label"] + (" *" if row["grid"] else "")
+    label = row["label"] + star_of(row)
     gap = _span(row["difference_low"], row["difference_high"])
     numbers = (
         f"{row['mean']:>10.4g}{sd:>9}  {gap:<16}{row['share_linear']:>5.0%}"
@@ -51,6 +55,11 @@ def _lines(row: Mapping[str, Any]) -> list[str]:
     if len(label) <= NAME:
         return [f"  {label:<{NAME}}{numbers}", *kept]
     return [f"  {label}", f"  {'':<{NAME}}{numbers}", *kept]
+
+
+def star_of(row: Mapping[str, Any]) -> str:
+    """The mark of a point of a grid: one star, or two where these very runs chose it."""
+    return {"": "", HERE: " **"}.get(row["tuned_on"], " *")
 
 
 def _has_tolerances(row: Mapping[str, Any]) -> bool:

@@ -89,7 +89,7 @@ def _changed_code(jobs: Iterable[Job]) -> str:
 def runs_in(home: Path) -> dict[Path, str]:
     """The fingerprint of every run in an experiment's folder that can be read."""
     found = {}
-    for path in sorted(home.glob("traces/*/*/*.parquet")):
+    for path in sorted([*home.glob("traces/*/*/*.parquet"), *home.glob("tuning/*/*/*.parquet")]):
         try:
             found[path] = str(read_notes(path)["fingerprint"])
         except InputError:  # a broken file does not count; the run is played again
@@ -112,7 +112,8 @@ def _changes(home: Path, spec: Spec) -> str:
 
 def _settings(spec: Spec) -> dict[str, Any]:
     """The settings on which the runs of a spec depend, by name."""
-    plain = {name: getattr(spec, name) for name in ("horizon", "runs", "seed", "every")}
+    names = ("horizon", "runs", "seed", "every", "tune_seeds")
+    plain: dict[str, Any] = {name: getattr(spec, name) for name in names}
     worlds = {
         f"world {world.id}": (world.world, world.knobs, world.horizon, world.runs)
         for world in spec.worlds

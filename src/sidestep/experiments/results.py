@@ -2,6 +2,7 @@
 
 DIR/EXPERIMENT/spec.json                         the experiment as it was run; see ownership.py
 DIR/EXPERIMENT/traces/WORLD/POLICY/RUN.parquet   one row per recorded round; the rest is in the metadata
+DIR/EXPERIMENT/tuning/WORLD/POLICY/RUN.parquet   runs that only choose the point of a grid
 """
 
 import dataclasses
@@ -83,7 +84,8 @@ def _plain(value: Any) -> Any:
 
 def trace_path(folder: Path, job: Job) -> Path:
     """Path of the file of a run."""
-    return folder / job.experiment / "traces" / job.world_id / job.policy_id / f"{job.run}.parquet"
+    kind = "tuning" if job.tuning else "traces"
+    return folder / job.experiment / kind / job.world_id / job.policy_id / f"{job.run}.parquet"
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -212,7 +214,9 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
     found: dict[str, list[dict[str, Any]]] = {}
     for job in jobs:
         setting = {
-            name: value for name, value in job.items() if name not in ("run", "seed", "rounds")
+            name: value
+            for name, value in job.items()
+            if name not in ("run", "seed", "rounds", "tuning")
         }
         setting["first seed"] = job["seed"] - job["run"]
         setting.setdefault("code", "")  # runs of version 0.2 do not have it

@@ -3,6 +3,7 @@
 name = "mine"
 horizon = 1000
 runs = 10
+tune_seeds = [1000, 1009]      # points of grids are chosen on these seeds, which are not shown
 
 [[worlds]]
 id = "small"                    # a world of the catalog, or "package.module:function"
@@ -12,7 +13,7 @@ knobs = { dim = 3, n_protected = 2, subspace_dim = 1, noise_scale = 0.1 }
 [[policies]]
 id = "greedy"                   # a policy of the catalog, or "package.module:Class"
 policy = "epsilon-greedy"
-grid = { epsilon = [0.5, 1, 2] }   # one policy for every value; the report names the best
+grid = { epsilon = [0.5, 1, 2] }   # one policy for every value; the report shows the chosen one
 
 [[policies]]
 id = "doubtful"
@@ -35,6 +36,8 @@ from sidestep.errors import InputError, NotFoundError
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=,+-]*$", max_length=80)]
 Count = Annotated[int, Field(ge=1, strict=True)]
+Seed = Annotated[int, Field(ge=0, strict=True)]
+NOT_PLAYED = ("rounds", "code", "tuning")  # fields of a job that do not change its trace
 REASONS = {"missing": "is required", "extra_forbidden": "is no key of a spec"}
 
 
@@ -94,7 +97,8 @@ class Spec(_Table):
     note: str = ""
     horizon: Count
     runs: Count = 10
-    seed: Annotated[int, Field(ge=0, strict=True)] = 0
+    seed: Seed = 0
+    tune_seeds: tuple[Seed, Seed] | None = None  # the first and the last that choose in a grid
     every: Count = 1  # record every n-th round, and the last
     reference: str = ""  # the policy that the others are compared with, run by run
     panel: bool = False  # whether the report compares all worlds in one table, relative to the best
@@ -120,9 +124,32 @@ class Spec(_Table):
         ]
         if self.reference and self.reference not in policies:
             wrong.append(f"reference must be the id of a policy, got {self.reference!r}")
+        wrong += self.wrong_tune_seeds()
         if wrong:
             raise ValueError("; ".join(wrong))
         return self
+
+    @property
+    def tuning(self) -> range:
+        """The seeds on which points of grids are chosen; empty: on the runs that are shown."""
+        first, last = self.tune_seeds or (0, -1)
+        return range(first, last + 1)
+
+    def seeds_of(self, world: WorldSpec) -> range:
+        """The seeds of the runs on a world that are shown."""
+        return range(self.seed, self.seed + (world.runs or self.runs))
+
+    def wrong_tune_seeds(self) -> list[str]:
+        """Why the tuning seeds cannot be used, in at most one sentence."""
+        last = max(self.seeds_of(world)[-1] for world in self.worlds)
+        if self.tune_seeds is None or (
+            self.tuning and (self.tuning[0] > last or self.tuning[-1] < self.seed)
+        ):
+            return []
+        return [
+            "tune_seeds must be the first and the last of seeds that are not shown (shown are "
+            f"{self.seed} to {last}), got {list(self.tune_seeds)}"
+        ]
 
 
 class Job(NamedTuple):
@@ -143,11 +170,12 @@ class Job(NamedTuple):
     # of all runs on all worlds, of the longest entry with this policy: whether it is compiled
     rounds: int
     code: str = ""  # digest of the user's own files; see ownership.with_code
+    tuning: bool = False  # whether the run only helps to choose a point of a grid
 
     @property
     def id(self) -> str:
         """Readable and unique within the experiment: synthetic/protected-linucb/7."""
-        return f"{self.world_id}/{self.policy_id}/{self.run}"
+        return f"{self.world_id}/{self.policy_id}/{'tuning-' * self.tuning}{self.run}"
 
     @property
     def fingerprint(self) -> str:
@@ -157,13 +185,16 @@ class Job(NamedTuple):
     @property
     def setting(self) -> str:
         """Equal for two jobs with the same settings in the spec."""
-        told = {k: value for k, value in self._asdict().items() if k not in ("rounds", "code")}
+        told = {k: value for k, value in self._asdict().items() if k not in NOT_PLAYED}
         text = json.dumps(told, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def jobs_of(spec: Spec) -> list[Job]:
-    """Every run of an experiment; runs with the same arms are next to each other."""
+    """Every run of an experiment; runs with the same arms are next to each other.
+
+    Points of grids also play the tuning seeds, where the spec has some.
+    """
     rounds: Counter[str] = Counter()
     for entry in spec.policies:
         played = sum(
@@ -174,14 +205,15 @@ def jobs_of(spec: Spec) -> list[Job]:
         rounds[entry.policy] = max(rounds[entry.policy], played)
     return [
         Job(
-            spec.name, world.id, policy.id, run, spec.seed + run, world.horizon or spec.horizon,
+            spec.name, world.id, policy.id, run, seed, world.horizon or spec.horizon,
             spec.every, world.world, dict(world.knobs), policy.policy, dict(policy.knobs),
-            dict(policy.told), rounds[policy.policy],
+            dict(policy.told), rounds[policy.policy], tuning=tuning,
         )
         for world in spec.worlds
-        for run in range(world.runs or spec.runs)
+        for tuning, seeds in ((False, spec.seeds_of(world)), (True, spec.tuning))
+        for run, seed in enumerate(seeds)
         for entry in spec.policies
-        if entry.plays(world)
+        if entry.plays(world) and (not tuning or len(entry.expanded()) > 1)
         for policy in entry.expanded()
     ]  # fmt: skip
 

@@ -98,7 +98,9 @@ def run_job(job: Job) -> Finished | Failed:
         notes = notes_of(policy) | kept(policy, instance, trace)
         content = to_parquet(job, trace, notes, seconds)
     except Exception as error:  # a user's policy may raise anything; the other runs continue
-        where = f"world {job.world_id}, policy {job.policy_id}, run {job.run}"
+        where = (
+            f"world {job.world_id}, policy {job.policy_id}, {'tuning ' * job.tuning}run {job.run}"
+        )
         return Failed(job, f"{job.experiment}: {where}: {_in_words(error)}")
     return Finished(job, content, float(trace.cumulative_regret[-1]), seconds)
 
@@ -125,7 +127,7 @@ def check_jobs(spec: Spec) -> dict[Loop, Job]:
     wrong: dict[str, list[str]] = {}
     kinds = set()
     for job in jobs_of(spec):
-        if job.run:
+        if job.run or job.tuning:
             continue
         try:
             policy, instance = players_of(job)

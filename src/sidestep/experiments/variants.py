@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sidestep.environments.warfarin import describe
+from sidestep.errors import InputError
 from sidestep.experiments.spec import PolicySpec, Spec, WorldSpec
 
 KEPT = 20  # smallest number of recorded rounds of a shortened run
@@ -18,7 +19,7 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
     A world with its own horizon is shortened to the given one. Where the horizon is a knob, as in
     the lower-bound pair, it cannot be shortened: such worlds are removed, unless they are the shortest
     ones. A shorter run records a larger share of its rounds, so that halves and exponents can still be
-    computed.
+    computed. The tuning seeds keep their distance from the shown ones, and are not more than these.
     """
     change = {key: value for key, value in settings.items() if value is not None}
     most = change.get("horizon")
@@ -35,7 +36,20 @@ def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
         ]
     kept = {name for world in worlds for name in (world.id, world.group)}
     policies = [_among(entry, kept) for entry in spec.policies]
-    return spec.model_copy(update=change | {"worlds": worlds, "policies": policies})
+    change["tune_seeds"] = _tune_seeds(spec, change)
+    short = spec.model_copy(update=change | {"worlds": worlds, "policies": policies})
+    if wrong := short.wrong_tune_seeds():
+        raise InputError(f"{spec.name}: {wrong[0]}")
+    return short
+
+
+def _tune_seeds(spec: Spec, change: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The tuning seeds beside other runs or another first seed."""
+    if not spec.tuning:
+        return None
+    count = min(len(spec.tuning), change.get("runs", len(spec.tuning)))
+    first = spec.tuning[0] + change.get("seed", spec.seed) - spec.seed
+    return first, first + count - 1
 
 
 def _cut(world: WorldSpec, most: int) -> WorldSpec:

@@ -101,6 +101,48 @@ def test_a_grid_is_tuned_anew_on_every_world(tmp_path):
     ]
 
 
+GRID = {"id": "greedy", "policy": "epsilon-greedy", "grid": {"epsilon": [1, 2]}}
+
+
+def lucky(job):
+    """The first point is better on the runs that are shown, the second on the tuning seeds."""
+    first = job.policy_id == "greedy+epsilon=1"
+    return np.full(HORIZON, 1.0 + (first == job.tuning) + 0.1 * job.run)
+
+
+def test_the_point_of_a_grid_is_chosen_on_the_tuning_seeds_and_measured_on_the_others(tmp_path):
+    spec = spec_of(GRID, "uniform", tune_seeds=(1000, 1001))
+    told = summarise(write(tmp_path, spec, lucky))
+    first, second = (row(told, f"greedy+epsilon={value}") for value in (1, 2))
+    assert (first["shown"], second["shown"]) == (False, True)
+    assert (second["mean"], second["n"]) == (pytest.approx(2.15 * HORIZON), 4)
+    assert second["tuning_mean"] == pytest.approx(1.05 * HORIZON)
+    assert {first["tuned_on"], second["tuned_on"]} == {"seeds 1000 to 1001"}
+    assert row(told, "uniform")["tuned_on"] == ""
+    assert told.worlds[0].missing == 0
+    assert told.runs.height == 3 * 4
+
+
+def test_without_tuning_seeds_the_rows_say_that_the_runs_shown_chose(tmp_path):
+    told = summarise(write(tmp_path, spec_of(GRID), lucky))
+    assert row(told, "greedy+epsilon=1")["shown"]
+    assert set(told.policies["tuned_on"]) == {"these runs"}
+
+
+def test_points_are_compared_on_tuning_seeds_that_all_of_them_played(tmp_path):
+    spec = spec_of(GRID, tune_seeds=(1000, 1002))
+
+    def interrupted(job):
+        if job.tuning and job.policy_id == "greedy+epsilon=2" and job.run < 2:
+            return None
+        return lucky(job)
+
+    told = summarise(write(tmp_path, spec, interrupted))
+    assert row(told, "greedy+epsilon=2")["tuned_on"] == "seed 1002"
+    assert row(told, "greedy+epsilon=1")["tuning_mean"] == pytest.approx(2.2 * HORIZON)
+    assert told.worlds[0].missing == 2
+
+
 def test_a_reference_with_a_grid_is_its_tuned_point(tmp_path):
     greedy = {"id": "greedy", "policy": "epsilon-greedy", "grid": {"epsilon": [1, 2]}}
     spec = spec_of(greedy, "oful", reference="greedy")

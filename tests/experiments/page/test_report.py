@@ -139,7 +139,8 @@ def test_the_page_says_mean_interval_difference_and_share_linear(folder, page):
         assert f"{value:.4g}" in page.text
     assert "a tenth of a round of Uniform" in page.text
     assert "The grid of greedy" in page.text
-    assert "(tuned)" in page.text
+    assert "(tuned on these runs)" in page.text
+    assert "by chance its mean is too low, and its intervals do not include that" in page.text
 
 
 def test_the_page_says_what_is_promised_and_how_to_repeat(page):
@@ -283,7 +284,19 @@ def test_the_terminal_gets_the_same_numbers(built):
     assert len(rows) == 2 * 3
     for row in rows:
         assert f"{row['mean']:.4g}" in said
-    assert "* best point of its grid" in said
+    assert "** Best point of its grid on these very runs" in said
+    assert "greedy (epsilon=0.5) **" in said or "greedy (epsilon=1) **" in said
+
+
+def test_beside_a_grid_that_other_seeds_chose_every_table_names_these_seeds(tmp_path, sketched):
+    write(tmp_path, spec_of("oful", GREEDY, tune_seeds=(90, 92)), plain)
+    built = report.build(tmp_path)
+    text, said = built.page.read_text(), "\n".join(table_lines(built.shown.to_dicts()))
+    assert "(tuned on seeds 90 to 92)" in text
+    assert "Chosen on seeds 90 to 92." in text
+    assert "tuned on these runs" not in text
+    assert "* point of its grid chosen on seeds 90 to 92, not on the runs shown." in said
+    assert "**" not in said
 
 
 def test_one_run_of_one_policy_is_enough_for_a_page(tmp_path):

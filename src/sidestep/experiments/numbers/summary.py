@@ -7,7 +7,8 @@ linear run      the regret of the last half is more than 0.9 of the first half, 
                 than a tenth of a round of Uniform on that world (if Uniform was not run: more than a
                 tenth of a round of the first 5% of the same run)
 exponent        slope of log(mean cumulative regret) against log(round) over the last half
-tuned           of a grid, the point with the lowest mean final regret on that world
+tuned           of a grid, the point with the lowest mean final regret on that world: on the tuning seeds
+                of the spec, else on the runs that are shown
 relative        mean final regret divided by the lowest of the policies shown on that world
 """
 
@@ -34,6 +35,7 @@ from sidestep.experiments.numbers.traces import (
     read_run,
     uniform_cost,
 )
+from sidestep.experiments.numbers.tuning import Choice, choices
 from sidestep.experiments.results import read_specs
 from sidestep.experiments.spec import Job, PolicySpec, Spec, WorldSpec, jobs_of
 from sidestep.policies.base import PHASES
@@ -144,12 +146,13 @@ def _world(place: _Place) -> WorldSummary | None:
     """One world from its runs; None where none was played."""
     folder, spec, entry, jobs = place
     runs: dict[str, list[Run]] = {}
+    tuning: dict[str, list[Run]] = {}
     for run in filter(None, (read_run(folder, job) for job in jobs)):
-        runs.setdefault(run.job.policy_id, []).append(run)
+        (tuning if run.job.tuning else runs).setdefault(run.job.policy_id, []).append(run)
     if not runs:
         return None
-    best, cost = tuned(spec, runs), uniform_cost(runs)
-    reference = runs.get(best.get(spec.reference, ""), [])
+    best, cost = choices(spec, runs, tuning), uniform_cost(runs)
+    reference = runs[best[spec.reference].policy] if spec.reference in best else []
     found, effects = measure(runs)
     rows: dict[str, list[Row]] = {name: [] for name in TABLES} | {"effects": effects}
     drawn = []
@@ -158,8 +161,7 @@ def _world(place: _Place) -> WorldSummary | None:
             facts = [facts_of(run, cost) for run in runs[point.id]]
             series = _series(base, point, runs[point.id], facts)
             gap = paired(runs[point.id], reference)
-            marks = {"grid": bool(base.grid), "shown": best[base.id] == point.id}
-            marks["judged"] = entry.judged
+            marks = _marks(base, point, best[base.id]) | {"judged": entry.judged}
             rows["policies"].append(_policy_row(base, point, series, facts, gap) | marks)
             for name, new in _other_rows(series, facts, runs[point.id]).items():
                 rows[name] += [{"policy": point.id} | row for row in new]
@@ -171,18 +173,19 @@ def _world(place: _Place) -> WorldSummary | None:
     }
     everything = [run for group in runs.values() for run in group]
     versions = sorted({json.dumps(run.notes["versions"]) for run in everything})
-    horizon, missing = entry.horizon or spec.horizon, len(jobs) - len(everything)
+    horizon = entry.horizon or spec.horizon
+    missing = len(jobs) - len(everything) - sum(map(len, tuning.values()))
     return WorldSummary(spec.name, entry, horizon, drawn, found, versions, missing, keyed)
 
 
-def tuned(spec: Spec, runs: dict[str, list[Run]]) -> dict[str, str]:
-    """Which policy is shown for every entry of the spec: itself, or the best point of its grid."""
-    best = {}
-    for entry in spec.policies:
-        points = [point.id for point in entry.expanded() if point.id in runs]
-        if points:
-            best[entry.id] = min(points, key=lambda p: float(np.mean([r.final for r in runs[p]])))
-    return best
+def _marks(base: PolicySpec, point: PolicySpec, choice: Choice) -> Row:
+    """Whether a point of a grid is shown, and which runs decided that."""
+    return {
+        "grid": bool(base.grid),
+        "shown": choice.policy == point.id,
+        "tuned_on": choice.on,
+        "tuning_mean": choice.means.get(point.id, NAN),
+    }
 
 
 def estimate(values: Sequence[float] | FloatArray) -> Estimate:

@@ -31,7 +31,9 @@ PROMISES = (
     "Bands are ± 1 sd between runs, as in the paper. Intervals are 95% intervals for the mean "
     "(Student, over runs); with few or skewed runs they are rough. Differences are taken run by run "
     "on the same world, arms and noise. Nothing is corrected for the number of comparisons.",
-    "A tuned policy is the best point of its grid on the runs shown, which favours it.",
+    "A tuned policy is one point of its grid. Seeds of their own choose it where the experiment has "
+    "tune_seeds, and then its intervals are like all others. Without them it is the best point on the "
+    "runs shown; that favours it, and its intervals do not include this.",
     "The paper's CORE-SET plays basis vectors, which need not be in the list of arms.",
 )
 
@@ -53,7 +55,8 @@ def repeat(summary: Summary) -> str:
         f"Traces written with {text('; '.join(versions))}.",
         "Run r of an experiment has the seed of the experiment + r: world, arms, noise and choices "
         "follow from it, so two policies in one run see the same world, arms and noise.",
-        "Traces: EXPERIMENT/traces/WORLD/POLICY/RUN.parquet, settings in each file's metadata; "
+        "Traces: EXPERIMENT/traces/WORLD/POLICY/RUN.parquet, runs that only choose the point of a grid "
+        "in EXPERIMENT/tuning, settings in each file's metadata; "
         "tables as CSV in tables/, figures as PNG and SVG in figures/.",
     ]
     commands.append("sidestep report DIR   # this page again, from the traces")

@@ -9,6 +9,7 @@ from typing import Any
 
 from sidestep.experiments.numbers.summary import NEAR
 from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.numbers.tuning import HERE
 from sidestep.experiments.page.page import UNKNOWN, interval, number, share, slope
 from sidestep.experiments.spec import Spec, WorldSpec
 
@@ -128,5 +129,7 @@ def _behind(world: WorldSpec, own: Mapping[str, Any], best: Mapping[str, Any]) -
     if best["difference"] is not None:
         low, high = (best[f"difference_{end}"] for end in ("low", "high"))
         gap = interval(*(None if end is None else -end for end in (high, low)))
-        words += f" (run by run {number(-best['difference'])} more, 95% interval {gap})"
+        words += f" (run by run {number(-best['difference'])} more, 95% interval {gap}"
+        chosen = best["tuned_on"] == HERE
+        words += ", beside the best point of a grid on these very runs)" if chosen else ")"
     return " ".join(f"{words}. {world.note}".split())

@@ -8,6 +8,7 @@ import polars
 
 from sidestep.experiments.numbers.summary import Summary, WorldSummary
 from sidestep.experiments.numbers.traces import Row
+from sidestep.experiments.numbers.tuning import FLATTERED, HERE
 from sidestep.experiments.page.page import (
     brief,
     details,
@@ -127,6 +128,8 @@ def _settings(spec: Spec, world: WorldSummary) -> Row:
     row: Row = {"world": world.title, "rounds": world.horizon}
     runs = world.spec.runs or spec.runs
     row |= {"runs": runs, "seeds": f"{spec.seed} to {spec.seed + runs - 1}"}
+    if spec.tuning:
+        row |= {"tuned on": f"{spec.tuning[0]} to {spec.tuning[-1]}"}
     row |= {"recorded": "every round" if spec.every == 1 else f"every {spec.every}th"}
     problem = world.facts.problem
     if problem:
@@ -177,7 +180,7 @@ def main_table(summary: Summary, world: WorldSummary) -> str:
     names = {row["entry"]: row["label"] for row in rows}
     lines = []
     for row in rows:
-        line = {"policy": row["label"] + (" (tuned)" if row["grid"] else ""), "runs": row["n"]}
+        line = {"policy": row["label"] + _chosen(row), "runs": row["n"]}
         line |= {"mean": row["mean"], "sd": row["sd"]}
         line["95% interval"] = interval(row["low"], row["high"])
         if compared:
@@ -194,18 +197,29 @@ def main_table(summary: Summary, world: WorldSummary) -> str:
         f"{names.get(reference, 'none')}, on the same runs. Linear: the regret of the second half is "
         f"more than 0.9 of the first, and a round costs more than a tenth of {limit}."
     )
-    return table(lines, caption)
+    flattered = f" Tuned on these runs: {FLATTERED}." if _tuned_here(rows) else ""
+    return table(lines, caption + flattered)
+
+
+def _chosen(row: Row) -> str:
+    """Which runs chose a point of a grid, beside its name."""
+    return f" (tuned on {row['tuned_on']})" if row["tuned_on"] else ""
+
+
+def _tuned_here(rows: Sequence[Row]) -> bool:
+    return any(row["tuned_on"] == HERE for row in rows)
 
 
 def grid_tables(summary: Summary, world: WorldSummary) -> str:
-    """Every grid, all of its points, the best one marked."""
+    """Every grid, all of its points, the chosen one marked."""
     frame = _shown(summary, world, "grid")
     parts = []
     for entry in dict.fromkeys(frame["entry"]):
         rows = frame.filter(polars.col("entry") == entry).to_dicts()
         lines = [
             {
-                "point": row["policy"].partition("+")[2] + (" (best)" if row["shown"] else ""),
+                "point": row["policy"].partition("+")[2] + (" (chosen)" if row["shown"] else ""),
+                **({} if _tuned_here(rows) else {"mean where chosen": row["tuning_mean"]}),
                 "mean": row["mean"],
                 "sd": row["sd"],
                 "95% interval": interval(row["low"], row["high"]),
@@ -213,7 +227,9 @@ def grid_tables(summary: Summary, world: WorldSummary) -> str:
             }
             for row in rows
         ]
-        parts.append(table(lines, f"The grid of {entry}: final regret at every point."))
+        on = rows[0]["tuned_on"] or "no other point"
+        caption = f"The grid of {entry}: final regret at every point. Chosen on {on}."
+        parts.append(table(lines, caption))
     return "".join(parts)
 
 
