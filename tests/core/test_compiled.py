@@ -1,18 +1,18 @@
 """How kernels are compiled, and where compiled code is kept: a read-only installation must work."""
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 from numba.core.runtime import _nrt_python, rtsys
 
 import sidestep
-from sidestep.core import compiled
+from sidestep.core import cache, compiled
 from sidestep.core.cache import cache_folder, fingerprint
 from sidestep.core.geometry import dot
 from sidestep.core.kernels import KERNELS, kernel
@@ -44,14 +44,57 @@ def test_a_kernel_is_the_function_itself():
 
 
 @pytest.mark.full
-def test_compiled_code_goes_to_the_users_cache_and_says_so_once(tmp_path):
+def test_compiled_code_goes_to_the_users_cache_without_a_word_in_a_pipe(tmp_path):
     home = {"XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     first, second = call(**home), call(**home)
     assert first.stdout == second.stdout == "3.0\n"
-    assert "compiling dot" in first.stderr
-    assert second.stderr == ""
+    assert first.stderr == second.stderr == ""
     assert list((tmp_path / "sidestep").rglob("geometry.dot-*.nbi"))
     assert not list(PACKAGE.rglob("*.nbi"))
+
+
+@pytest.mark.full
+def test_on_a_terminal_compiling_is_announced_once(tmp_path):
+    """Two kernels are compiled; the standard error of the process is a terminal."""
+    ours, theirs = pty.openpty()
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    code = CALL + "\nfrom sidestep.core.geometry import total; compiled(total)(numpy.ones(3), 0)"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=theirs, env=env) as process:
+        os.close(theirs)
+        assert process.wait(timeout=300) == 0
+    said = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert said.count("compiling") == 1
+    assert said.count("\n") == 1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("collecting", [True, False])
+def test_compiling_leaves_the_garbage_collector_and_numba_as_the_user_had_them(
+    collecting, tmp_path
+):
+    code = (
+        "import gc\nfrom numba.core.compiler import Flags\n"
+        "before = Flags.__eq__, Flags.__hash__\n"
+        f"{'gc.enable()' if collecting else 'gc.disable()'}\n{CALL}\n"
+        "print(gc.isenabled(), before == (Flags.__eq__, Flags.__hash__))"
+    )
+    done = call(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert done.stdout.splitlines()[-1] == f"{collecting} True"
+
+
+def test_an_edit_in_a_folder_of_a_room_gives_another_cache(monkeypatch, tmp_path):
+    """Kernels may lie in a folder of a package; before, only files at its top were read."""
+    file = tmp_path / "policies" / "advice" / "kernels.py"
+    file.parent.mkdir(parents=True)
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "core" / "cache.py"))
+    seen = set()
+    for text in ("one", "two"):
+        file.write_text(text)
+        cache.fingerprint.cache_clear()
+        seen.add(cache.fingerprint())
+    cache.fingerprint.cache_clear()
+    assert len(seen) == 2
 
 
 def test_in_a_folder_that_the_user_names_every_source_has_its_own(monkeypatch, tmp_path):
@@ -140,16 +183,3 @@ def test_what_a_run_allocates_is_freed_and_what_it_is_handed_let_go(policy, acti
     assert after.alloc - before.alloc == after.free - before.free
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
     assert sys.getrefcount(rho) == held
-
-
-def test_flags_are_compared_to_the_same_outcome_as_numba_compares_them():
-    compiled.compiled(dot)
-    plain, other, again = Flags(), Flags(), Flags()
-    plain.nrt, other.nrt, again.nrt = True, True, True
-    again.forceinline = Flags().forceinline  # said, and what it would be without a word
-    other.error_model = "numpy"
-    for one in (plain, other, again, Flags()):
-        for two in (plain, other, again, Flags()):
-            assert (one == two) == (one.values() == two.values())
-            assert hash(one) == hash(two)
-    assert plain != "flags"

@@ -41,6 +41,6 @@ def fingerprint() -> str:
     source = Path(__file__).parents[1]
     content = hashlib.sha256(sys.version.encode())
     for room in _ROOMS:
-        for file in sorted((source / room).glob("*.py")):
+        for file in sorted((source / room).rglob("*.py")):
             content.update(file.read_bytes())
     return content.hexdigest()[:16]

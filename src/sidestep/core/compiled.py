@@ -91,30 +91,32 @@ def _numba() -> Any:
     from numba.core import event  # noqa: PLC0415
 
     class Announcer(event.Listener):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.collecting: list[bool] = []  # whether garbage was collected before each compilation
+
         def on_start(self, event: Any) -> None:
             if event.data["dispatcher"].py_func in _ENTRIES:
-                _announce(event.data["dispatcher"].py_func, event.data["args"])
+                _announce()
+                self.collecting.append(gc.isenabled())
                 gc.disable()  # it would walk over all that numba builds, again and again
 
         def on_end(self, event: Any) -> None:
-            if event.data["dispatcher"].py_func in _ENTRIES:
+            if event.data["dispatcher"].py_func in _ENTRIES and self.collecting.pop():
                 gc.enable()
 
     event.register("numba:compile", Announcer())
-    if knows_parts():
-        _compare_flags_quickly()
     return numba
 
 
-def _announce(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Say on stderr what is being compiled: nobody should wait in silence."""
-    kind = getattr(arguments[0] if arguments else None, "instance_class", None)
-    whose = f" for {kind.__name__.removesuffix('Knobs')}" if kind else ""
-    print(
-        f"sidestep: compiling {function.__name__}{whose}, about {SECONDS} s, once",
-        file=sys.stderr,
-        flush=True,
-    )
+@cache
+def _announce() -> None:
+    """Say once, to a person at a terminal, why the first run takes longer; nothing in a pipe or notebook."""
+    if sys.stderr.isatty():
+        print(
+            f"sidestep: compiling, about {SECONDS} s for each policy; compiled code is kept on disk",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _teach() -> None:
@@ -272,23 +274,3 @@ def _part_compiler(small: bool) -> Any:
             return super().define_pipelines()
 
     return PartCompiler
-
-
-def _compare_flags_quickly() -> None:
-    """Compare two sets of numba's flags by what is set in them, to the same outcome.
-
-    numba looks an overload up by the types of a call and the flags of its caller, thousands of times,
-    and compares flags by every option there is: a tenth of its time.
-    """
-    from numba.core.compiler import Flags  # noqa: PLC0415
-
-    def are_equal(mine: Any, theirs: object) -> bool:
-        if not isinstance(theirs, Flags):
-            return NotImplemented
-        there = mine._values.keys() | theirs._values.keys()
-        return mine._values == theirs._values or all(
-            getattr(mine, name) == getattr(theirs, name) for name in there
-        )
-
-    names = hash(Flags())  # of the names of all options: the same for all flags
-    Flags.__eq__, Flags.__hash__ = are_equal, lambda _: names
