@@ -92,7 +92,9 @@ def _numba() -> Any:
 
     class Announcer(event.Listener):  # type: ignore[misc]
         def __init__(self) -> None:
-            self.collecting: list[bool] = []  # whether garbage was collected before each compilation
+            self.collecting: list[
+                bool
+            ] = []  # whether garbage was collected before each compilation
 
         def on_start(self, event: Any) -> None:
             if event.data["dispatcher"].py_func in _ENTRIES:
@@ -110,7 +112,7 @@ def _numba() -> Any:
 
 @cache
 def _announce() -> None:
-    """Say once, to a person at a terminal, why the first run takes longer; nothing in a pipe or notebook."""
+    """Say once why the first run takes longer: on a terminal, not in a pipe or a notebook."""
     if sys.stderr.isatty():
         print(
             f"sidestep: compiling, about {SECONDS} s for each policy; compiled code is kept on disk",

@@ -7,6 +7,9 @@ from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.problem import Problem, per_vector
 from sidestep.errors import InputError
 
+# |a|^2 / rho of the longest action: past it, a million rounds along few directions lose rho to rounding
+LARGEST_RATIO = 1e11
+
 
 def known_rank(problem: Problem, policy: str) -> int:
     """The rank s; raises one sentence if the problem does not have it."""
@@ -38,10 +41,21 @@ def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: boo
         )
 
 
+def check_rounding(problem: Problem, rho: float) -> None:
+    """Raise if actions are so long that rho is lost to rounding: the inverse would become infinite."""
+    longest = float(np.linalg.norm(problem.lifted(np.array([problem.action_bound]))))
+    if longest**2 > LARGEST_RATIO * rho:
+        allowed = problem.action_bound / longest * np.sqrt(LARGEST_RATIO * rho)
+        raise InputError(
+            f"action_bound must be at most {allowed:.3g} with rho={rho:g} (choose another unit, or a "
+            f"larger rho), got {problem.action_bound:g}"
+        )
+
+
 def confidence_for(
     problem: Problem,
     *,
-    rho: float,
+    rho: float | None,
     delta: float,
     radius: str = "logdet",
     needs_noise: bool = True,
@@ -52,10 +66,13 @@ def confidence_for(
     """The parameters of the confidence sets, from knobs that are checked here; delta is for one vector.
 
     For a policy that does not need the noise scale, an unknown noise scale is NaN, and so are the widths.
+    rho None: it follows from the prior, and the caller fills it in.
     """
     _check_aim(problem, follows_tolerances=follows_tolerances, learns_levels=learns_levels)
     noise = problem.noise if needs_noise else problem.known_noise
-    check_scale("rho", rho)
+    if rho is not None:
+        check_scale("rho", rho)
+        check_rounding(problem, rho)
     check_probability("delta", delta)
     check_choice("radius", radius, tuple(RADII))
     if memory is not None:
@@ -63,7 +80,7 @@ def confidence_for(
         if memory <= 1:
             raise InputError(f"memory must be more than 1 round, got {memory}")
     return Confidence(
-        np.full(problem.n_vectors, float(rho)),
+        np.full(problem.n_vectors, np.nan if rho is None else float(rho)),
         noise,
         float(problem.norm_bound),
         float(problem.action_bound),

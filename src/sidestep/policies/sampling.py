@@ -72,7 +72,7 @@ def common_knobs(
     prior = prior_of(problem, rho, doubt)
     confidence = confidence_for(
         problem,
-        rho=1.0,
+        rho=rho,
         delta=0.05,
         needs_noise=False,
         memory=memory,
