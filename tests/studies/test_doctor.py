@@ -1,11 +1,12 @@
 """The doctor finds what is wrong and says so."""
 
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from sidestep.studies.storage.doctor import doctor
+from sidestep.studies.storage.events import utc_now
 from sidestep.studies.storage.sql import SqlStore
 
 
@@ -32,7 +33,21 @@ def test_every_check_of_a_healthy_storage_passes(store):
 
 def test_a_clock_that_was_wrong_is_noticed(store):
     (finding,) = worst(doctor(store, clock=lambda: datetime(2020, 1, 1, tzinfo=UTC)))
-    assert "entries from the future" in finding.sentence
+    assert "'pilot' has an entry from the future" in finding.sentence
+
+
+def test_entries_from_the_future_are_noticed_behind_a_later_one(storage):
+    ahead = [True]
+    hour = timedelta(hours=1)
+    store = SqlStore.open(storage, clock=lambda: utc_now() + (hour if ahead[0] else 0 * hour))
+    store.create("pilot", {}, actor="ada", body={})
+    for ahead[0] in (True, False):
+        with store.writing("pilot") as log:
+            log.append("asked", body={}, actor="ada")
+    assert store.head("pilot").updated < utc_now()
+    (finding,) = worst(doctor(store))
+    assert "'pilot' has 2 entries from the future, the first is 1" in finding.sentence
+    store.close()
 
 
 def test_missing_triggers_and_an_edited_event_are_noticed(tmp_path):

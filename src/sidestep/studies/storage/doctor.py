@@ -12,16 +12,28 @@ from sidestep.errors import StorageError
 from sidestep.studies.storage.copies import verified
 from sidestep.studies.storage.database import Database
 from sidestep.studies.storage.engines import settings_off
-from sidestep.studies.storage.events import Clock, utc_now
+from sidestep.studies.storage.events import Clock, utc_now, written
 from sidestep.studies.storage.faults import sentences
+from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.sql import SqlStore
-from sidestep.studies.storage.tables import SCHEMA
+from sidestep.studies.storage.tables import EVENTS, SCHEMA, STUDIES
 
 State = Literal["ok", "warning", "wrong"]
 
 SCARCE = 100 * 2**20  # bytes
 GUARDED = ("events", "texts", "blobs", "studies")
 REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p")
+
+# times are kept as text of one form, whose order is that of time
+_FUTURE = Ready(
+    sa.select(
+        STUDIES.c.name, sa.func.count(), sa.func.min(EVENTS.c.seq), sa.func.max(EVENTS.c.at)
+    )
+    .join(EVENTS, EVENTS.c.study_id == STUDIES.c.id)
+    .where(EVENTS.c.at > sa.bindparam("now", type_=sa.Text))
+    .group_by(STUDIES.c.name)
+    .order_by(STUDIES.c.name)
+)
 
 
 class Finding(NamedTuple):
@@ -117,16 +129,18 @@ def _writing(database: Database) -> Iterator[Finding]:
 
 
 def _clock(store: SqlStore, clock: Clock) -> Iterator[Finding]:
-    now = clock()
-    ahead = [head.name for head in store.list() if head.updated > now]
-    if ahead:
+    rows = store.database.read(_FUTURE, {"now": written(clock())})
+    for name, count, seq, latest in rows:
+        several = f"{count} entries" if count > 1 else "an entry"
         yield Finding(
             "clock",
             "warning",
-            f"{ahead[0]!r} has entries from the future: a clock was wrong; order is not affected",
+            f"{name!r} has {several} from the future, the first is {seq}, the latest at {latest}: a"
+            " clock was wrong; order is not affected",
         )
-    else:
-        yield Finding("clock", "ok", "no entry is from the future")
+    if rows:
+        return
+    yield Finding("clock", "ok", "no entry is from the future")
 
 
 def _records(store: SqlStore) -> Iterator[Finding]:
