@@ -1,6 +1,7 @@
 """People, sessions, tokens, roles and links: who comes in, what they see, and how it ends."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -87,6 +88,36 @@ def test_logging_out_ends_a_session(visitor):
     assert visitor.get("/").status_code == 303
 
 
+def test_a_copied_cookie_is_worth_nothing_after_logging_out(own_house, visitor):
+    log_in(visitor, OWNER)
+    copied = {"Cookie": f"{SESSION}={visitor.cookies[SESSION]}"}
+    with httpx.Client(base_url=own_house.running.url, timeout=30) as thief:
+        assert thief.get("/v1/studies", headers=copied).status_code == 200
+        visitor.post("/logout", data={"csrf": csrf_of(visitor.get("/"))})
+        assert thief.get("/v1/studies", headers=copied).status_code == 401
+    assert log_in(visitor, OWNER).status_code == 303
+    assert visitor.get("/v1/studies").status_code == 200
+
+
+ENDINGS = {
+    "logged out": lambda accounts, ada: accounts.end_sessions(ada, actor="test"),
+    "another password": lambda accounts, _: accounts.set_password("Ada", "hashed", actor="test"),
+    "removed": lambda accounts, _: accounts.remove_person("Ada", actor="test"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_the_sessions_of_a_person_end_on_every_server(storage, ending):
+    with Running(storage) as one, Running(storage) as other:
+        accounts = one.door.accounts
+        accounts.add_person("Grace", "hashed", actor="test")
+        ada = accounts.add_person("Ada", "hashed", actor="test")
+        cookie = {"Cookie": f"{SESSION}={one.door.session(ada)}"}
+        assert httpx.get(f"{other.url}/v1/studies", headers=cookie).status_code == 200
+        ending(accounts, ada)
+        assert httpx.get(f"{other.url}/v1/studies", headers=cookie).status_code == 401
+
+
 def test_a_wrong_name_and_a_wrong_password_sound_alike(visitor):
     wrong = log_in(visitor, OWNER, "not the password")
     unknown = log_in(visitor, "nobody at all", "not the password")
@@ -108,8 +139,20 @@ def test_a_forged_or_old_session_is_none(own_house, visitor, monkeypatch):
     for cookie in ("", "x", good[:-2], good.replace(".", "", 1)):
         assert visitor.get("/", headers={"Cookie": f"{SESSION}={cookie}"}).status_code == 303
     assert visitor.get("/", headers={"Cookie": f"{SESSION}={good}"}).status_code == 200
-    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _: 4_000_000_000)
+    later = datetime.now(UTC) + timedelta(hours=door.settings.session_hours, seconds=5)
+    monkeypatch.setattr("sidestep.service.auth.utc_now", lambda: later)
     assert visitor.get("/", headers={"Cookie": f"{SESSION}={good}"}).status_code == 303
+
+
+@pytest.mark.parametrize(("ahead", "status"), [(2, 200), (50, 200), (300, 303)])
+def test_a_login_on_a_server_whose_clock_is_ahead_is_good_at_once(
+    own_house, visitor, monkeypatch, ahead, status
+):
+    later = int(time.time()) + ahead
+    with monkeypatch.context() as patch:
+        patch.setattr(TimestampSigner, "get_timestamp", lambda _: later)
+        session = own_house.running.door.session(own_house.people[OWNER])
+    assert visitor.get("/", headers={"Cookie": f"{SESSION}={session}"}).status_code == status
 
 
 @pytest.mark.parametrize(

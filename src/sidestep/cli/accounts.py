@@ -88,12 +88,23 @@ def remove_user(name: Person, storage: Storage = DEFAULT) -> None:
 
 @users.command("password")
 def change_password(name: Person, storage: Storage = DEFAULT) -> None:
-    """Set a new password. Sessions with the old one end.
+    """Set a new password. Every session of the person ends.
 
     Example: sidestep user password ada
     """
     _opened(storage)[0].set_password(name, _password(), actor=TERMINAL)
     print(f"{name} has another password.")
+
+
+@users.command("logout")
+def end_sessions(name: Person, storage: Storage = DEFAULT) -> None:
+    """End every session of a person, on every server and in every browser.
+
+    Example: sidestep user logout ada
+    """
+    accounts, _ = _opened(storage)
+    accounts.end_sessions(accounts.known(name), actor=TERMINAL)
+    print(f"{name} is logged out everywhere.")
 
 
 @users.command("grant")

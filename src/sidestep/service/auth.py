@@ -18,6 +18,7 @@ from sidestep.service.settings import Settings
 from sidestep.studies.people.accounts import Accounts, Person
 from sidestep.studies.people.grants import Grants
 from sidestep.studies.people.roles import ADMIN, ALL_RIGHTS, EVERYWHERE, READ, Rights
+from sidestep.studies.storage.events import utc_now
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.study import user_of_the_machine
 
@@ -25,6 +26,7 @@ SESSION = "sidestep_session"
 LOCAL, PERSON, TOKEN = "local", "person", "token"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
 FRESH = 1.0  # seconds for which the answer "there is nobody yet" is cached
+AHEAD = 60.0  # seconds that the clock of another server may be ahead of ours
 
 
 class Caller(NamedTuple):
@@ -88,16 +90,19 @@ class Door:
 
     def person(self, request: Request) -> Person | None:
         """The person whose session this is."""
-        age = int(3600 * self.settings.session_hours)
         try:
-            session = self.signer.loads(request.cookies.get(SESSION, ""), max_age=age)
+            session, began = self.signer.loads(
+                request.cookies.get(SESSION, ""), return_timestamp=True
+            )
             person = self.accounts.person(session["person"])
         except (BadData, KeyError, TypeError):
             return None
-        return person if person and person.stamp == session.get("stamp") else None
+        age = (utc_now() - began).total_seconds()
+        valid = -AHEAD <= age <= 3600 * self.settings.session_hours
+        return person if valid and person and person.stamp == session.get("stamp") else None
 
     def session(self, person: Person) -> str:
-        """A session cookie for this person; invalid once the password changes."""
+        """A session cookie for this person; invalid once they log out or the password changes."""
         return str(self.signer.dumps({"person": person.id, "stamp": person.stamp}))
 
     def _token(self, given: str) -> Caller | None:

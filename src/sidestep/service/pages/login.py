@@ -41,7 +41,11 @@ def logged_in(request: Request, form: Posted) -> Response:
 
 @login_pages.post("/logout")
 def logged_out(request: Request, form: Posted) -> Response:
-    """End the session."""
+    """End every session of this person: a copy of their cookie is worth nothing either."""
+    door: Door = request.app.state.door
+    person = door.person(request)
+    if person is not None:
+        door.accounts.end_sessions(person, actor=person.id)
     response = go("/login")
     response.delete_cookie(SESSION, httponly=True, samesite="strict")
     return response

@@ -35,7 +35,7 @@ class Person(NamedTuple):
     id: str
     name: str
     password: str  # hashed
-    stamp: str  # changes with the password
+    stamp: str  # the version of the account: sessions with another one have ended
     created: str
 
 
@@ -98,11 +98,17 @@ class Accounts:
         return person
 
     def set_password(self, name: str, password: str, *, actor: str) -> None:
-        """Set a new password; sessions with the old one end."""
+        """Set a new password; every session ends."""
         person = self.known(name)
         new = {"password": password, "stamp": secrets.token_hex(16)}
         with self.changing(actor, {"password of": person.id}) as connection:
             connection.execute(sa.update(PEOPLE).where(PEOPLE.c.id == person.id).values(new))
+
+    def end_sessions(self, person: Person, *, actor: str) -> None:
+        """End every session of a person, on every server; they may log in again."""
+        with self.changing(actor, {"sessions ended": person.id}) as connection:
+            here = sa.update(PEOPLE).where(PEOPLE.c.id == person.id)
+            connection.execute(here.values(stamp=secrets.token_hex(16)))
 
     def remove_person(self, name: str, *, actor: str) -> None:
         """Remove a person; what they wrote stays on record until it is erased there."""

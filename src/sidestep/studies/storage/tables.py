@@ -112,7 +112,7 @@ PEOPLE = Table(
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     _needed("password"),  # hashed
-    _needed("stamp"),  # changes with the password: what was signed before is void
+    _needed("stamp"),  # changes with the password and at a logout: what was signed before is void
     _needed("created"),
 )
 
