@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from sidestep.studies.study import Study
+
 pytestmark = pytest.mark.full  # make test runs them, make check does not
 
 VERBS = """create ask tell correct withdraw show history best explain import export list verify backup
@@ -342,3 +344,15 @@ def test_a_missing_argument_is_one_sentence_with_an_example(run, typed, needs, g
     assert len(done.stderr.splitlines()) == 1
     assert needs in done.stderr
     assert f"for example: sidestep study {got}" in done.stderr
+
+
+def test_escape_sequences_of_others_do_not_reach_the_terminal(started):
+    study = Study.open("bp", started.folder / "sidestep.db")
+    study.tell(2, 139, reason="\x1b[2J\x9b31m", actor="Dr \x1b]0;No\x07")
+    for options in ([], ["--json"]):
+        printed = started("history", "bp", *options).stdout
+        assert not set(printed) & {"\x1b", "\x9b", "\x07"}
+        assert "No\\u0007" in printed
+    refused = started("tell", "bp", 2, 140, "--yes")
+    assert refused.returncode == 4
+    assert "\x1b" not in refused.stderr

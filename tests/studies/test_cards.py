@@ -27,7 +27,8 @@ from sidestep.studies.cards.card_json import card_from_json, card_to_json
 from sidestep.studies.cards.doubt import asked_twice, doubt_text
 from sidestep.studies.cards.markup import Markup, tag
 from sidestep.studies.cards.overview import age_text
-from sidestep.studies.cards.text import gauge_text
+from sidestep.studies.cards.record_card import history_card
+from sidestep.studies.cards.text import gauge_text, harmless
 from sidestep.studies.cards.words import (
     VOCABULARIES,
     digits_of,
@@ -455,3 +456,16 @@ def test_where_another_is_likelier_the_best_it_is_said_why_this_one_is_recommend
     assert known in contest_text(study.plan, told, shares=False).text
     assert known not in contest_text(study.plan, replace(told, within=False)).text
     assert known not in contest_text(study.plan, replace(told, contenders=rivals[:1])).text
+
+
+def test_what_a_terminal_would_obey_is_shown_as_escapes():
+    wild = "\x1b[2J\x1b]0;title\x07 \x9b31m \x7f \u202egnp.exe \r"
+    study = clinic(MemoryStore())
+    ticket = study.ask(actor="Dr \x1b[31mNo")
+    study.tell(ticket.id, 100.0, reason=f"seen {wild} twice", actor=wild)
+    for card in (history_card(study.plan, study.name, study.history()), study.show()):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", card.text(), re.ASCII)
+    text = history_card(study.plan, study.name, study.history()).text(200)
+    assert r"Dr \u001b[31mNo" in text
+    assert r"seen \u001b[2J\u001b]0;title\u0007 \u009b31m \u007f \u202egnp.exe" in text
+    assert harmless("café 0.1 µg\n─●─ 𝛽") == "café 0.1 µg\n─●─ 𝛽"

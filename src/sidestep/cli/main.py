@@ -267,7 +267,9 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False))
     except SidestepError as error:
-        print(f"sidestep: {error}", file=sys.stderr)
+        from sidestep.studies.cards.text import harmless
+
+        print(f"sidestep: {harmless(str(error))}", file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except (KeyboardInterrupt, typer.Abort):
         _say_interrupted()

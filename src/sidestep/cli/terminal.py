@@ -65,8 +65,10 @@ def open_study(name: str, storage: str, actor: str | None = None) -> "Study":
 
 def print_card(card: "Card", *, as_json: bool, storage: str = DEFAULT) -> None:
     """Print the card as text of the terminal's width, or as JSON; its commands include the storage."""
+    from sidestep.studies.cards.text import harmless
+
     if as_json:
-        print(json.dumps(card_json(card, storage), ensure_ascii=False))
+        print(harmless(json.dumps(card_json(card, storage), ensure_ascii=False)))
         return
     wide = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 80
     text = card.text(max(wide, 60), _options(storage))

@@ -1,5 +1,6 @@
 """A card as plain text: labels on the left, tables aligned, sentences wrapped."""
 
+import re
 import textwrap
 from collections.abc import Iterator
 
@@ -18,6 +19,8 @@ from sidestep.studies.cards.card import (
 INDENT = 2
 GAP = 2
 BAR = 15  # characters of a gauge
+# characters that a terminal obeys instead of showing: controls, and those that turn the direction
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def card_text(card: Card, width: int = 80, options: str | None = None) -> str:
@@ -31,7 +34,12 @@ def card_text(card: Card, width: int = 80, options: str | None = None) -> str:
         if section.spaced:
             lines.append("")
         lines.extend(_section(section, room + GAP if section.label else 0, width, options))
-    return "\n".join(line.rstrip() for line in lines)
+    return harmless("\n".join(line.rstrip() for line in lines))
+
+
+def harmless(text: str) -> str:
+    """The text with what a terminal would obey shown as escapes: \\u001b; also within JSON."""
+    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _spread(left: str, right: str, width: int) -> str:

@@ -26,9 +26,7 @@ REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p")
 
 # times are kept as text of one form, whose order is that of time
 _FUTURE = Ready(
-    sa.select(
-        STUDIES.c.name, sa.func.count(), sa.func.min(EVENTS.c.seq), sa.func.max(EVENTS.c.at)
-    )
+    sa.select(STUDIES.c.name, sa.func.count(), sa.func.min(EVENTS.c.seq), sa.func.max(EVENTS.c.at))
     .join(EVENTS, EVENTS.c.study_id == STUDIES.c.id)
     .where(EVENTS.c.at > sa.bindparam("now", type_=sa.Text))
     .group_by(STUDIES.c.name)
