@@ -1,7 +1,10 @@
 """People, sessions, tokens, roles and links: who comes in, what they see, and how it ends."""
 
 import re
+import threading
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -131,6 +134,47 @@ def test_whoever_guesses_is_made_to_wait(visitor):
         assert log_in(visitor, OWNER, "guess guess guess").status_code == 401
     assert log_in(visitor, OWNER).status_code == 429
     assert log_in(visitor, STRANGER).status_code == 303
+
+
+@pytest.mark.full
+def test_guesses_at_once_are_not_more_than_guesses_one_by_one(own_house):
+    with ThreadPoolExecutor(40) as pool:
+        codes = list(pool.map(lambda _: guess(own_house, OWNER).status_code, range(40)))
+    assert Counter(codes) == {401: TRIES, 429: 40 - TRIES}
+
+
+@pytest.mark.full
+def test_a_name_of_any_length_is_bounded_and_counted(own_house):
+    guard = own_house.running.app.state.guard
+    codes = [guess(own_house, "x" * (100_000 + n)).status_code for n in range(TRIES + 1)]
+    assert codes == [401] * TRIES + [429]
+    assert [len(name) for name in guard._tries] == [101]
+
+
+@pytest.mark.full
+def test_many_logins_leave_the_threads_of_readers_alone(own_house, monkeypatch):
+    """Passwords that take their time: a reader is answered while all 90 logins still wait."""
+    go_on = threading.Event()
+    monkeypatch.setattr("sidestep.service.pages.login.matches", lambda *_: go_on.wait(60) and False)
+    limiter = own_house.running.app.state.settings.threads
+    assert limiter < 90
+    with own_house.as_person(OWNER) as reader, ThreadPoolExecutor(90) as pool:
+        waiting = [pool.submit(guess, own_house, f"somebody {n}") for n in range(90)]
+        try:
+            deadline = time.monotonic() + 30
+            while own_house.running.app.state.guard._waiting < 90:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            assert reader.http.get("/v1/studies", timeout=30).status_code == 200
+            assert not any(each.done() for each in waiting)
+        finally:
+            go_on.set()
+        assert {each.result().status_code for each in waiting} == {401}
+
+
+def guess(house, name):
+    with Browser(house.running) as web:
+        return web.post("/login", False, name=name, password="not the password")
 
 
 def test_a_forged_or_old_session_is_none(own_house, visitor, monkeypatch):

@@ -2,20 +2,29 @@
 
 import threading
 import time
-from collections import defaultdict, deque
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import TypeVar
 
+import anyio
+import anyio.to_thread
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from sidestep.errors import InputError
 from sidestep.service.problems import TOO_MANY, HttpProblem
+from sidestep.studies.values import LONGEST_NAME
 
+T = TypeVar("T")
 SHORTEST, LONGEST = 10, 200
-TRIES, WINDOW = 5, 300.0  # wrong passwords per name that are allowed in WINDOW seconds
+TRIES, WINDOW = 5, 300.0  # passwords per name that are tried in WINDOW seconds, unless one is right
+NAMES = 10_000  # whose tries are counted; those that were tried least recently are forgotten
+AT_ONCE = 2  # each takes 64 MB, and four threads of its own
+MOST_WAITING = 200  # people who wait for their passwords to be checked
 
 _HASHER = PasswordHasher()
 _NOBODY = _HASHER.hash("a password that nobody has")
-_AT_ONCE = threading.Semaphore(2)  # each takes 64 MB
+_AT_ONCE = threading.Semaphore(AT_ONCE)
 
 
 def hashed(password: str) -> str:
@@ -37,30 +46,49 @@ def matches(kept: str | None, password: str) -> bool:
 
 
 class Guard:
-    """Counts wrong passwords by name, and refuses further attempts for a while."""
+    """Counts tries of passwords by name before they are checked, and refuses too many for a while.
+
+    Passwords are checked two at a time, on threads of their own: however many people log in at
+    once, the threads that answer pages are left alone.
+    """
 
     def __init__(self) -> None:
-        self._wrong: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=TRIES))
+        self._tries: OrderedDict[str, deque[float]] = OrderedDict()
         self._turn = threading.Lock()
+        self._checking = anyio.CapacityLimiter(AT_ONCE)
+        self._waiting = 0
 
-    def check(self, name: str) -> None:
-        """Raise if there were too many wrong passwords recently."""
+    async def log_in(self, name: str, check: Callable[[], T | None]) -> T | None:
+        """The result of `check`, which is None if the password is wrong; HttpProblem after too many."""
+        name = name[: LONGEST_NAME + 1]  # nobody has a longer one, and it is kept for a while
+        if self._waiting >= MOST_WAITING:
+            raise _too_many("too many people are logging in; try again in a few seconds", 5)
+        self._try(name)
+        self._waiting += 1
+        try:
+            found = await anyio.to_thread.run_sync(check, limiter=self._checking)
+        finally:
+            self._waiting -= 1
+        if found is not None:
+            with self._turn:
+                self._tries.pop(name, None)
+        return found
+
+    def _try(self, name: str) -> None:
+        """Count a try, or raise if there were too many recently that were not right."""
+        now = time.monotonic()
         with self._turn:
-            tried = list(self._wrong.get(name, ()))
-            if len(tried) == TRIES and tried[0] > time.monotonic() - WINDOW:
-                wait = round(WINDOW - (time.monotonic() - tried[0]))
-                raise HttpProblem(
-                    TOO_MANY,
-                    f"too many wrong passwords for this name; try again in {wait} seconds",
-                    {"Retry-After": str(wait)},
+            tries = self._tries.setdefault(name, deque(maxlen=TRIES))
+            if len(tries) == TRIES and tries[0] > now - WINDOW:
+                wait = max(1, round(WINDOW - (now - tries[0])))
+                raise _too_many(
+                    f"too many wrong passwords for this name; try again in {wait} seconds", wait
                 )
+            tries.append(now)
+            self._tries.move_to_end(name)
+            while len(self._tries) > NAMES:
+                self._tries.popitem(last=False)
 
-    def note(self, name: str, *, right: bool) -> None:
-        """Count a wrong password; a right one resets the count."""
-        with self._turn:
-            if right:
-                self._wrong.pop(name, None)
-            else:
-                self._wrong[name].append(time.monotonic())
-            if len(self._wrong) > 10_000:
-                self._wrong.clear()
+
+def _too_many(sentence: str, wait: int) -> HttpProblem:
+    return HttpProblem(TOO_MANY, sentence, {"Retry-After": str(wait)})

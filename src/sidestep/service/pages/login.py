@@ -9,6 +9,7 @@ from sidestep.service.auth import SESSION, Door
 from sidestep.service.pages.forms import Posted
 from sidestep.service.pages.shell import go, page, set_cookie
 from sidestep.service.passwords import matches
+from sidestep.studies.people.accounts import Person
 
 WRONG = "This name and this password do not belong together."
 login_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
@@ -23,16 +24,19 @@ def login(request: Request, to: Annotated[str, Query(max_length=500)] = "/") -> 
 
 
 @login_pages.post("/login")
-def logged_in(request: Request, form: Posted) -> Response:
+async def logged_in(request: Request, form: Posted) -> Response:
     """Start a session; a wrong name and a wrong password give the same message."""
-    door, name, to = request.app.state.door, form.text("name"), _inside(form.text("to"))
-    request.app.state.guard.check(name)
-    person = door.accounts.person_named(name)
-    right = matches(person.password if person else None, form.get("password", [""])[0])
-    request.app.state.guard.note(name, right=right)
-    if person is None or not right:
-        context = {"to": to, "error": WRONG, "anybody": True}
-        return page(request, "login.html", context, 401)
+    door: Door = request.app.state.door
+    name, password = form.text("name"), form.get("password", [""])[0]
+    to = _inside(form.text("to"))
+
+    def check() -> Person | None:
+        person = door.accounts.person_named(name)
+        return person if matches(person.password if person else None, password) else None
+
+    person = await request.app.state.guard.log_in(name, check)
+    if person is None:
+        return page(request, "login.html", {"to": to, "error": WRONG, "anybody": True}, 401)
     response = go(to)
     age = int(3600 * door.settings.session_hours)
     set_cookie(response, door, SESSION, door.session(person), age)

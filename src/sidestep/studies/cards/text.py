@@ -38,7 +38,7 @@ def card_text(card: Card, width: int = 80, options: str | None = None) -> str:
 
 
 def harmless(text: str) -> str:
-    """The text with what a terminal would obey shown as escapes: \\u001b; also within JSON."""
+    """The text with what a terminal would obey shown as escapes, in JSON as well."""
     return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
