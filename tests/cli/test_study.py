@@ -233,7 +233,7 @@ def test_a_closed_study_is_listed_as_such(started):
         (["tell", "bp", 2, "<0.5"], 2, ["half the limit"]),
         (["tell", "bp", 2, "a=1", "b=2"], 2, ["outcome", "'a'"]),
         (["tell", "bp", 2, 4, "--yes", "--given", "aspirin=1"], 2, ["aspirin"]),
-        (["tell", "bp", 2, 4, "--yes", "--given", "lisinopril=33"], 2, ["steps of 10"]),
+        (["tell", "bp", 2, 4, "--yes", "--given", "lisinopril=43"], 2, ["0 to 40 mg/day, got 43"]),
         (["tell", "bp", 2, 4, "--yes", "--given", "lisinopril"], 2, ["name=value"]),
         (["correct", "bp", 2, 4, "--reason", "x"], 2, ["question 2"]),
         (["correct", "bp", 2, 4], 2, ["--reason"]),

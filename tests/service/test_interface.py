@@ -320,3 +320,21 @@ def test_a_number_in_quotes_is_refused_with_one_sentence(web, study, body, where
     assert refused.json()["detail"] == (
         f"{where} must be a number without quotes and with a point for decimals, such as 1.5"
     )
+
+
+def test_a_yes_or_no_is_true_or_false_as_json(web):
+    banner = {"name": "banner", "levels": [False, True], "baseline": False}
+    settings = {
+        "name": "shop",
+        "factors": [banner, FACTORS[0].to_config()],
+        "target": TARGET.to_config(),
+    }
+    assert web.post("/v1/studies", json=settings).status_code == 201
+    asked = web.post("/v1/studies/shop/tickets", json={"allowed": {"banner": True}}).json()
+    assert asked["action"]["banner"] is True
+    told = {"value": 150, "given": {"banner": False, "lisinopril": 25}}
+    assert (
+        web.post(f"/v1/studies/shop/tickets/{asked['ticket']}/answer", json=told).status_code == 200
+    )
+    body = web.get("/v1/studies/shop/history").json()["events"][-1]["body"]
+    assert body["action"] == {"banner": False, "lisinopril": 25}

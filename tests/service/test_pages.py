@@ -312,7 +312,7 @@ def test_results_that_nobody_asked_for_are_recorded_one_by_one_or_all_at_once(ru
     )
     page = clinic_page.post("/studies/bp/results", do="many", table=table)
     assert "2 results from before" in text_of(page)
-    wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "11"))
+    wrong = clinic_page.post("/studies/bp/results", do="many", table=table.replace("10", "41"))
     assert "Nothing was saved" in text_of(wrong)
     assert "row 0" in text_of(wrong).lower()
     assert running.store.head("bp").seq == 14
@@ -905,3 +905,42 @@ def test_a_flaw_in_a_record_is_named_where_its_page_sends_the_reader(running, br
     record = browser.get(link[1])
     assert "Event 3 was edited" in text_of(record)
     assert 'id="flaws"' in record.text
+
+
+def test_a_yes_or_no_is_chosen_from_a_list(running, browser):
+    form = {
+        "name": "shop",
+        "f__name": "banner",
+        "f__levels": "no; yes",
+        "f__baseline": "no",
+        "t__name": "revenue",
+        "t__goal": "raise",
+        "t__low": "0",
+        "t__high": "100",
+    }
+    made = browser.post("/new", do="create", **form)
+    assert made.status_code == 200, text_of(made)
+    study = Study.open("shop", running.store)
+    assert study.plan.factors[0].is_yes_no
+    browser.post("/studies/shop/ask")
+    asked = browser.get("/studies/shop")
+    assert re.search(r'<select name="given.0">.*<option value="yes"', asked.text)
+    assert 'name="step.0"' not in asked.text  # a yes or no has no largest step
+    browser.post("/studies/shop/questions/2/answer", value__0="50", given__0="yes")
+    assert study.history()[-1].body["action"] == {"banner": True}
+
+
+def test_past_results_between_the_steps_are_recorded_on_the_page(running, browser):
+    study = clinic(running.store)
+    table = "lisinopril,amlodipine,chlortalidone,sodium\n25,2.5,18,138\n"
+    page = browser.post("/studies/bp/results", do="many", table=table)
+    assert "Saved as entry 2" in text_of(page)
+    assert study.history()[-1].body["rows"][0]["action"]["chlortalidone"] == 18
+    one = {
+        "given__0": "25",
+        "given__1": "3",
+        "given__2": "25",
+        "measured": "sodium",
+        "value": "139",
+    }
+    assert "Saved as entry 3" in text_of(browser.post("/studies/bp/results", do="one", **one))

@@ -608,7 +608,7 @@ def test_what_is_no_result_is_refused_and_nothing_is_written(study, refusal, val
     [
         (lambda s: s.tell(2, 4.1, measured="iron"), ["iron"]),
         (lambda s: s.tell(2, 4.1, given={"aspirin": 1}), ["aspirin"]),
-        (lambda s: s.tell(2, 4.1, given={"lisinopril": 35}), ["steps of 10", "35"]),
+        (lambda s: s.tell(2, 4.1, given={"lisinopril": -0.5}), ["0 to 40", "-0.5"]),
         (lambda s: s.tell(2, 4.1, given={"lisinopril": 50}), ["lisinopril", "50"]),
         (lambda s: s.tell(None, 4.1, measured="sodium"), ["given"]),
         (lambda s: s.tell(None, 4.1, given={}), ["given", "lisinopril"]),

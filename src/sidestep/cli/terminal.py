@@ -109,12 +109,12 @@ def result_of(values: list[str], measured: str | None) -> Any:
 
 
 def values_of(factors: Any, texts: list[str] | None, what: str) -> dict[str, Any] | None:
-    """Values of factors from name=value."""
+    """Values of factors from name=value, also between their steps: studies check where they may lie."""
     if not texts:
         return None
     known = {factor.name: factor for factor in factors}
     return {
-        name: known[name].read(text) if name in known else text
+        name: known[name].read(text, on_steps=False) if name in known else text
         for name, text in _pairs(texts, what)
     }
 
@@ -125,7 +125,7 @@ def ranges_of(plan: "Plan", texts: list[str] | None) -> dict[str, Any] | None:
 
     if not texts:
         return None
-    words = {factor.name for factor in plan.factors if factor.is_category}
+    words = {factor.name for factor in plan.factors if not factor.is_number}
     allowed: dict[str, Any] = {}
     for name, text in _pairs(texts, "--allow"):
         if name in words:

@@ -28,7 +28,7 @@ Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Text = Annotated[str, Field(max_length=LONGEST_NAME)]
 Reason = Annotated[str, Field(min_length=1, max_length=10_000)]
 Row = Annotated[int, Field(ge=0, le=10_000)]
-Value = Number | Name  # of a factor: a number, or a word
+Value = bool | Number | Name  # of a factor: a yes or no, a number, or a word
 Setting = Annotated[dict[Name, Value], Field(max_length=1000)]
 
 
@@ -141,7 +141,7 @@ class Ask(Signed):
     measure_only: Annotated[list[Name], Field(max_length=100)] = []
     allowed: (
         Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=20_000)]
-        | dict[Name, Pair | Annotated[list[Name], Field(max_length=1000)] | Value]
+        | dict[Name, Pair | Annotated[list[Name | bool], Field(max_length=1000)] | Value]
         | None
     ) = None
     largest_step: dict[Name, Positive] | None = None

@@ -14,6 +14,7 @@ from sidestep.studies.values import (
     checked_positive,
     checked_text,
     checked_word,
+    checked_yes_no,
     exact,
     kept,
     read_number,
@@ -21,7 +22,7 @@ from sidestep.studies.values import (
     standard,
 )
 
-Value: TypeAlias = float | str  # of a factor: a number, or a word
+Value: TypeAlias = float | str  # of a factor: a number, a yes or no (True, False), or a word
 Setting: TypeAlias = dict[str, Value]  # a value for every factor
 Range: TypeAlias = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
@@ -37,7 +38,7 @@ class Factor:
     low, high  the range; not needed with levels
     unit       unit on the cards
     step       values are low, low + step, ...; None: any value of the range
-    levels     the possible values, numbers or words (a category)
+    levels     the possible values, numbers or words (a category); [False, True] is a yes or no
     baseline   what is set now; effects are changes from it; None: the low end, or the first level
     scale      "log": what counts is by how many times a value is larger, as of doses and rates
     offset     on the log scale, added to every value, so that 0 is allowed
@@ -67,7 +68,8 @@ class Factor:
         self._check_scale()
         start = self.grid[0] if self.grid else self.low
         given = start if self.baseline is None else self.baseline
-        baseline = self.checked(given, on_steps=False, what=f"the baseline of {self.name}")
+        listed, what = self.levels is not None, f"the baseline of {self.name}"
+        baseline = self.checked(given, on_steps=listed, what=what)
         object.__setattr__(self, "baseline", baseline)
 
     def _take_levels(self, levels: Sequence[Value]) -> None:
@@ -78,11 +80,13 @@ class Factor:
             raise InputError(f"{self.name} must have two levels or more, got {shown(levels)}")
         words = all(isinstance(level, str) for level in levels)
         checked: Callable[[str, object], Value] = checked_name if words else checked_number
+        if all(_is_truth(level) for level in levels):
+            checked = checked_yes_no
         kept = tuple(checked(f"a level of {self.name}", level) for level in levels)
         if len(set(kept)) < len(kept):
             raise InputError(f"{self.name} must have levels that differ, got {shown(levels)}")
         object.__setattr__(self, "levels", kept)
-        ends = (None, None) if words else (min(kept), max(kept))
+        ends = (None, None) if words else (float(min(kept)), float(max(kept)))
         for side, end in zip(("low", "high"), ends, strict=True):
             given = getattr(self, side)
             if given is not None and given != end:
@@ -136,6 +140,16 @@ class Factor:
         """Whether the levels are words."""
         return self.low is None
 
+    @property
+    def is_yes_no(self) -> bool:
+        """Whether the levels are True and False."""
+        return self.levels is not None and all(isinstance(level, bool) for level in self.levels)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are amounts, of which there may be more or less."""
+        return not (self.is_category or self.is_yes_no)
+
     @cached_property
     def grid(self) -> tuple[Value, ...]:
         """The possible values, as a person writes them; empty if any value of the range is possible."""
@@ -152,27 +166,35 @@ class Factor:
         return len(self.grid) - 1 if self.is_category else 1
 
     def checked(self, value: object, *, on_steps: bool = True, what: str | None = None) -> Value:
-        """The value as it is recorded; raises one sentence if this factor cannot have it."""
+        """The value as it is recorded; raises one sentence if this factor cannot have it.
+
+        What was done may lie anywhere in the range, even between steps and levels: `on_steps=False`.
+        """
         what = what or self.name
         if self.is_category:
             return checked_word(what, value, (str(level) for level in self.grid))
+        if self.is_yes_no:
+            return checked_yes_no(what, value)
         number = checked_number(what, value)
         if self.levels is not None:
             near = [level for level in self.grid if math.isclose(float(level), number, abs_tol=0)]
-            if not near:
+            if near:
+                return near[0]
+            if on_steps:
                 raise InputError(f"{what} must be one of {self._listed()}, got {number:g}")
-            return near[0]
         if not self._low <= number <= self._high:
             raise InputError(
                 f"{what} must lie in {self._low:g} to {self._high:g}{self._behind}, got {number:g}"
             )
-        return self._stepped(what, number) if self.step is not None and on_steps else number
+        if self.step is None or not (on_steps or self._is_on_step(number)):
+            return number
+        return self._stepped(what, number)
 
-    def read(self, value: object, what: str | None = None) -> Value:
+    def read(self, value: object, what: str | None = None, *, on_steps: bool = True) -> Value:
         """`checked` for a cell of a table, where a number may be text."""
-        if isinstance(value, str) and not self.is_category:
+        if isinstance(value, str) and self.is_number:
             value = read_number(what or self.name, value)
-        return self.checked(value, what=what)
+        return self.checked(value, on_steps=on_steps, what=what)
 
     def coordinates(self, value: Value) -> tuple[float, ...]:
         """Coordinates of a value on the common scale; the baseline is at 0."""
@@ -221,14 +243,17 @@ class Factor:
     def _steps_from_low(self) -> Decimal:
         return self._steps_to(float(self.baseline or 0))
 
-    def _stepped(self, what: str, number: float) -> float:
+    def _is_on_step(self, number: float) -> bool:
         steps = self._steps_to(number)
-        if steps != steps.to_integral_value() or int(steps) >= len(self.grid):
+        return steps == steps.to_integral_value() and int(steps) < len(self.grid)
+
+    def _stepped(self, what: str, number: float) -> float:
+        if not self._is_on_step(number):
             raise InputError(
                 f"{what} must be {self._low:g} to {self._high:g}{self._behind} in steps of "
                 f"{self.step:g}, got {number:g}"
             )
-        return float(self.grid[int(steps)])
+        return float(self.grid[int(self._steps_to(number))])
 
     def _listed(self) -> str:
         return ", ".join(f"{level:g}" for level in self.grid) + self._behind
@@ -250,8 +275,18 @@ class Factor:
         return kept(self)
 
 
-def setting_of(factors: Iterable[Factor], given: Mapping[str, object], what: str) -> Setting:
-    """A checked value for every factor; raises one sentence that names a wrong factor."""
+def _is_truth(level: object) -> bool:
+    """Whether a level is True or False, of Python or of numpy."""
+    return isinstance(level.item() if hasattr(level, "item") else level, bool)
+
+
+def setting_of(
+    factors: Iterable[Factor], given: Mapping[str, object], what: str, *, on_steps: bool = True
+) -> Setting:
+    """A checked value for every factor; raises one sentence that names a wrong factor.
+
+    What was done may lie between steps and levels: `on_steps=False`.
+    """
     wanted = {factor.name: factor for factor in factors}
     if not isinstance(given, Mapping):
         raise InputError(f"{what} must be a value for every factor, got {shown(given)}")
@@ -261,4 +296,4 @@ def setting_of(factors: Iterable[Factor], given: Mapping[str, object], what: str
     for name in wanted:
         if name not in given:
             raise InputError(f"{what} must have a value for every factor, got none for {name!r}")
-    return {name: factor.checked(given[name]) for name, factor in wanted.items()}
+    return {name: factor.checked(given[name], on_steps=on_steps) for name, factor in wanted.items()}

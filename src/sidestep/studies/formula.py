@@ -95,6 +95,8 @@ def _frame(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Any:
             frame[factor.name] = pandas.Categorical(
                 frame[factor.name], categories=list(factor.grid)
             )
+        elif factor.is_yes_no:
+            frame[factor.name] = frame[factor.name].astype(float)
     return frame
 
 

@@ -165,7 +165,7 @@ def _action(plan: Plan, cells: Mapping[str, Any]) -> Setting:
 
 
 def _read(factors: tuple[Factor, ...], cells: Mapping[str, Any]) -> Setting:
-    return {factor.name: factor.read(cells[factor.name]) for factor in factors}
+    return {factor.name: factor.read(cells[factor.name], on_steps=False) for factor in factors}
 
 
 def _is_empty(cell: Any) -> bool:

@@ -159,7 +159,7 @@ class Plan:
         """The plan as JSON, without the rows of its candidates, which are stored separately."""
         config: dict[str, Any] = {
             "version": VERSION if self._is_new() else 1,
-            "factors": [factor.to_config() for factor in self.factors],
+            "factors": [_as_numbers(factor) for factor in self.factors],
             "target": self.target.to_config(),
             "protected": [outcome.to_config() for outcome in self.protected],
             "candidates": {"kind": self.candidates.kind, "count": len(self.candidates)},
@@ -169,8 +169,10 @@ class Plan:
             "seed": self.seed,
             "vocabulary": self.vocabulary,
             "title": self.title,
-            "context": [factor.to_config() for factor in self.context],
+            "context": [_as_numbers(factor) for factor in self.context],
         }
+        if yes_no := [each.name for each in (*self.factors, *self.context) if each.is_yes_no]:
+            config["yes_no"] = yes_no
         told = {"rank": self.rank, "resolution": self.resolution, "model": self.model}
         return config | {name: value for name, value in told.items() if value is not None}
 
@@ -182,16 +184,33 @@ def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | 
             f"this study must have a set-up of version 1 to {VERSION}, got {config.get('version')!r}: "
             "a newer sidestep wrote it"
         )
-    factors = tuple(Factor(**each) for each in config["factors"])
+    yes_no = config.get("yes_no", [])
+    factors = tuple(_from_numbers(each, yes_no) for each in config["factors"])
     kept = ("aim", "rank", "resolution", "policy", "knobs", "seed", "vocabulary", "title", "model")
     return Plan(
         factors=factors,
         target=Outcome(**config["target"]),
         protected=tuple(Outcome(**each) for each in config["protected"]),
         candidates=_stored(factors, config["candidates"]["kind"], rows),
-        context=tuple(Factor(**each) for each in config["context"]),
+        context=tuple(_from_numbers(each, yes_no) for each in config["context"]),
         **{name: config[name] for name in kept if name in config},
     )
+
+
+def _as_numbers(factor: Factor) -> dict[str, Any]:
+    """A factor as JSON; a yes or no as 1 and 0, so that version 0.2 opens the study too."""
+    config = factor.to_config()
+    if factor.is_yes_no:
+        config["levels"] = [float(level) for level in factor.grid]
+        config["baseline"] = float(factor.baseline or 0)
+    return config
+
+
+def _from_numbers(config: Mapping[str, Any], yes_no: Sequence[str]) -> Factor:
+    """The factor that `_as_numbers` wrote."""
+    if config["name"] not in yes_no:
+        return Factor(**config)
+    return Factor(**{**config, "levels": [bool(level) for level in config["levels"]]})
 
 
 def _stored(

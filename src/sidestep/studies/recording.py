@@ -100,7 +100,7 @@ def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
     """Record a result without a question; the setting and the measured outcome must be given."""
     if told.given is None:
         raise InputError("a result without a question must say what was given, got none")
-    action = setting_of(plan.factors, told.given, "given")
+    action = setting_of(plan.factors, told.given, "given", on_steps=False)
     context = dict(context_of(plan, told.context)) or None
     results = results_of(plan, told, ())
     found = repeat_of(
@@ -279,7 +279,7 @@ def _changed(plan: Plan, action: Setting, given: Mapping[str, object] | None) ->
         return {}
     if not isinstance(given, Mapping):
         raise InputError(f"given must be a value for factors, got {shown(given)}")
-    return setting_of(plan.factors, {**action, **given}, "given")
+    return setting_of(plan.factors, {**action, **given}, "given", on_steps=False)
 
 
 def _answer(

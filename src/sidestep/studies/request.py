@@ -174,6 +174,8 @@ def _allowed(plan: Plan, allowed: Any) -> tuple[Any, Any, Any]:
             several = hasattr(value, "__iter__") and not isinstance(value, str)
             chosen = tuple(value) if several else (value,)
             words.append((name, tuple(str(factors[name].checked(word)) for word in chosen)))
+        elif factors[name].is_yes_no:
+            ranges.append((name, _yes_no_range(factors[name], value)))
         else:
             ranges.append((name, _range(name, value)))
     return None, tuple(ranges), tuple(words)
@@ -207,6 +209,15 @@ def _range(name: str, value: Any) -> Range:
     return low, high
 
 
+def _yes_no_range(factor: Factor, value: Any) -> Range:
+    """A yes or a no, or both, as a range of 0 and 1."""
+    several = hasattr(value, "__iter__") and not isinstance(value, str)
+    ends = [float(factor.checked(each)) for each in (value if several else (value,))]
+    if not ends:
+        raise InputError(f"allowed must be yes or no for {factor.name}, got {shown(value)}")
+    return min(ends), max(ends)
+
+
 def _steps(plan: Plan, steps: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
     if steps is None:
         return ()
@@ -214,6 +225,6 @@ def _steps(plan: Plan, steps: Mapping[str, float] | None) -> tuple[tuple[str, fl
     if not isinstance(steps, Mapping):
         raise InputError(f"largest_step must be a change for factors, got {shown(steps)}")
     for name in steps:
-        if name not in factors or factors[name].is_category:
+        if name not in factors or not factors[name].is_number:
             raise InputError(f"largest_step must name factors that are numbers, got {name!r}")
     return tuple((n, checked_positive(f"largest_step of {n}", s)) for n, s in steps.items())

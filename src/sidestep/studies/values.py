@@ -97,6 +97,20 @@ def checked_name(what: str, value: object) -> str:
     return str(value)
 
 
+YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+def checked_yes_no(what: str, value: object) -> bool:
+    """A yes or a no, however it was written: a truth value, a word, 0 or 1."""
+    if hasattr(value, "item"):
+        value = value.item()  # of numpy
+    if isinstance(value, (bool, Real)) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, str) and value.strip().lower() in YES_NO:
+        return YES_NO[value.strip().lower()]
+    raise InputError(f"{what} must be yes or no, got {shown(value)}")
+
+
 def checked_text(what: str, value: object) -> str:
     """Text that may be empty, such as a unit."""
     if not isinstance(value, str) or not (value.isprintable() and len(value) <= LONGEST_NAME):

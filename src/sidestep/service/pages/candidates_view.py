@@ -14,6 +14,7 @@ from sidestep.studies.cards.words import (
     digits_of_change,
     limit_text,
     percent,
+    plain,
     short,
     signed,
     with_unit,
@@ -144,4 +145,6 @@ def csv_text(explanation: Explanation) -> str:
 
 
 def _safe(value: object) -> object:
+    if isinstance(value, bool):
+        return plain(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(RISKY) else value

@@ -55,11 +55,11 @@ class Form(dict[str, list[str]]):
         return why
 
     def setting(self, prefix: str, factors: tuple[Factor, ...]) -> dict[str, Any] | None:
-        """A value for every factor; None where nothing was typed."""
+        """A value for every factor, also between its steps; None where nothing was typed."""
         typed = {factor.name: self.text(f"{prefix}{n}") for n, factor in enumerate(factors)}
         if not any(typed.values()):
             return None
-        return {factor.name: factor.read(typed[factor.name]) for factor in factors}
+        return {factor.name: factor.read(typed[factor.name], on_steps=False) for factor in factors}
 
     def steps(self, factors: tuple[Factor, ...]) -> dict[str, float] | None:
         """The most that factors may change, for those where it was typed; None where for none."""

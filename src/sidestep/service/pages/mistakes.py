@@ -12,7 +12,13 @@ from typing import Any, TypeVar
 from sidestep.errors import InputError
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.values import checked_name, checked_positive, checked_text, read_number
+from sidestep.studies.values import (
+    YES_NO,
+    checked_name,
+    checked_positive,
+    checked_text,
+    read_number,
+)
 
 T = TypeVar("T")
 FIGURE = re.compile(r"[+\-\u2212]?[\d.,]+([eE][+-]?\d+)?")  # 6.25; and 6,25, refused with advice
@@ -137,7 +143,7 @@ def factor_of(line: Line) -> Factor | None:
             factor = line.tried("low", lambda: Factor(line.name, *ends, unit=unit))
         if factor and step is not None:
             factor = line.tried("step", partial(replace, factor, step=step)) or factor
-    words = factor.is_category if factor else bool(line.cells["levels"])
+    words = not factor.is_number if factor else bool(line.cells["levels"])
     now: Any = line.cells["baseline"] if words else line.number("baseline")
     if factor and now not in ("", None):
         factor = line.tried("baseline", partial(replace, factor, baseline=now)) or factor
@@ -145,9 +151,11 @@ def factor_of(line: Line) -> Factor | None:
 
 
 def _levels(line: Line) -> list[Any]:
-    """Levels as people write them: 0; 6.25; 12.5, or words."""
+    """Levels as people write them: 0; 6.25; 12.5, or words; no and yes are no words."""
     parts = [part.strip() for part in line.cells["levels"].replace(";", "\n").splitlines()]
     parts = [part for part in parts if part]
+    if {part.lower() for part in parts} in ({"yes", "no"}, {"true", "false"}):
+        return [YES_NO[part.lower()] for part in parts]
     if all(FIGURE.fullmatch(part) for part in parts):
         return [read_number("a level", part) for part in parts]
     return parts

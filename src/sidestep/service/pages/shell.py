@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sidestep.service.auth import Caller, Door
-from sidestep.service.pages.views import capital, day_text
+from sidestep.service.pages.views import capital, day_text, example_text, plain_typed
 from sidestep.studies.cards.words import counted
 from sidestep.studies.storage.events import CODE
 
@@ -127,3 +127,4 @@ PACE = {"again": 10, "news": 5}  # seconds until a page tries to save again, or 
 _PAGES.globals |= {"file": file_path, "study_path": study_path, "of_question": of_question}
 _PAGES.globals |= {"pace": PACE}
 _PAGES.filters |= {"capital": capital, "day": day_text, "counted": counted}
+_PAGES.filters |= {"plain": plain_typed, "example": example_text}

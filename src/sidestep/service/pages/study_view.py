@@ -56,7 +56,7 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
         "question": question_view(plan, chosen) if chosen else None,
         "waiting": [waiting_view(plan, each, usual) for each in questions if each is not chosen],
         "context_factors": plan.context,
-        "step_factors": [pair for pair in enumerate(plan.factors) if not pair[1].is_category],
+        "step_factors": [pair for pair in enumerate(plan.factors) if pair[1].is_number],
         "typed": last_steps(plan, recent),
         "wrong": [],
         "ask_error": "",

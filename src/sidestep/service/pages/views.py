@@ -24,6 +24,7 @@ from sidestep.studies.cards.doubt import asked_twice_text
 from sidestep.studies.cards.markup import Markup
 from sidestep.studies.cards.overview import age_text
 from sidestep.studies.cards.words import (
+    MINUS,
     counted,
     digits_of,
     digits_of_change,
@@ -35,7 +36,7 @@ from sidestep.studies.cards.words import (
     signed,
     with_unit,
 )
-from sidestep.studies.factors import Factor
+from sidestep.studies.factors import Factor, Value
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 
@@ -238,6 +239,16 @@ def span_text(days: float) -> str:
         if days >= size:
             return counted(round(days / size), noun)
     return counted(max(round(days * 1440), 1), "minute")
+
+
+def plain_typed(value: Value) -> str:
+    """A value of a factor as it is typed: with the minus of a keyboard."""
+    return plain(value).replace(MINUS, "-")
+
+
+def example_text(factor: Factor) -> str:
+    """What a field of a factor may hold: 0 to 40."""
+    return f"{plain(factor.low or 0)} to {plain(factor.high or 0)}"
 
 
 def capital(text: str) -> str:

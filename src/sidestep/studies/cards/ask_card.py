@@ -78,7 +78,7 @@ def step_text(plan: Plan, body: Mapping[str, Any], factor: Factor) -> str:
     before = (last or plan.baseline)[factor.name]
     if value == before:
         return f"as last {plan.words.round}" if last else "the baseline"
-    if isinstance(value, str) or isinstance(before, str):
+    if not factor.is_number or isinstance(value, str) or isinstance(before, str):
         return f"{'before' if last else 'baseline'}: {plain(before)}"
     change = f"{'up' if value > before else 'down'} from {plain(before)}"
     return change if last else f"{change}, the baseline"

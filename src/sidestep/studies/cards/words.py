@@ -78,6 +78,8 @@ def signed(value: float, digits: int) -> str:
 
 def plain(value: Value) -> str:
     """A value of a factor as a person writes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return value if isinstance(value, str) else f"{value:.12g}".replace("-", MINUS)
 
 
