@@ -1,0 +1,11 @@
+"""What a study believes: from settings and results to effects with their uncertainty. Plain numpy.
+
+bases.py         functions of one factor: straight, bend, smooth; the joint smooth part as products
+features.py      settings as rows of features; their prior variances by kind
+prior.py         every number of the prior, with the sizes and shapes that are averaged
+observations.py  what was measured, and its sums per setting
+posterior.py     one outcome: Gaussians given size, shape, noise and drift, and their likelihood
+learner.py       all outcomes: the averaged belief; effects, chances, what one more result would change
+recommendation.py  the rule: within all limits with the stated certainty, or stay
+next_question.py   which result to ask for next
+"""

@@ -1,0 +1,261 @@
+"""A setting as numbers: rows of features, the prior variance of each, and the variance they leave out.
+
+An effect is a difference of two rows: the setting's and the baseline's, in the same context. Features are
+few (products of small bases), so a belief is about weights and never needs a table of all pairs of
+candidates. The own effect of a setting, which no smooth curve explains, is no feature: it belongs to a
+place (a setting in its context), and places are numbered as they are met.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.learning.bases import (
+    bend,
+    largest_products,
+    mean_variances,
+    smooth,
+    smooth_words,
+)
+
+JOINT = (
+    60  # products of the joint smooth part; the variance that they leave out is the setting's own
+)
+PAIRS = 3  # so many other factors interact with a factor at full size; with more, the sum stays the same
+
+
+class Kind(IntEnum):
+    """What a feature is: its prior variance depends on it."""
+
+    STRAIGHT = 0
+    WORDS = 1
+    BEND = 2
+    INTERACTION = 3
+    JOINT = 4
+    FORMULA = 5
+
+
+@dataclass(frozen=True)
+class Points:
+    """Settings as rows.
+
+    features   of the setting minus those of the baseline at the usual context; (n, P)
+    baseline   the same of the baseline in the setting's context; (n, P), or (1, P) if all are the same
+    place      number of the setting's place; (n,)
+    home       number of the place of the baseline in the setting's context; (n,)
+    missing    variance of the joint smooth part that the features leave out, at the place; (n,)
+    missing_home   and at the baseline's place; (n,)
+    """
+
+    features: FloatArray
+    baseline: FloatArray
+    place: IntArray
+    home: IntArray
+    missing: FloatArray
+    missing_home: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def only(self, rows: Any) -> "Points":
+        """Some of the rows."""
+        shared = len(self.baseline) == 1
+        return Points(
+            self.features[rows],
+            self.baseline if shared else self.baseline[rows],
+            self.place[rows],
+            self.home[rows],
+            self.missing[rows],
+            self.missing_home[rows],
+        )
+
+
+class Features:
+    """The features of settings of some factors, in a context that nobody sets."""
+
+    def __init__(
+        self, factors: Sequence[Factor], context: Sequence[Factor] = (), formula: Any = None
+    ) -> None:
+        self.factors = tuple(factors)
+        self.context = tuple(context)
+        self._axes = (*self.factors, *self.context)
+        self._usual_context: Setting = {f.name: f.baseline for f in self.context}  # type: ignore[misc]
+        self.usual_setting: Setting = {f.name: f.baseline for f in self.factors}  # type: ignore[misc]
+        self._formula = formula  # rows(settings, context) -> (n, d), from `model=`
+        self._middle = [
+            0.0
+            if axis.is_category
+            else (axis.coordinates(axis.low)[0] + axis.coordinates(axis.high)[0]) / 2  # type: ignore[arg-type]
+            for axis in self._axes
+        ]
+        self._known: list[dict[Value, Any]] = [{} for _ in self._axes]
+        self._places: dict[tuple[Value, ...], int] = {}
+        self._products = largest_products(
+            [mean_variances(len(a.grid) if a.is_category else None) for a in self._axes], JOINT
+        )
+        self.kinds, self.sizes = self._described()
+        self._home_rows: dict[tuple[Value, ...], tuple[FloatArray, float, int]] = {}
+        self._origin = self._home(tuple(self._usual_context.values()))[0]
+        self.usual = self.at(np.array([0]))  # the baseline in the usual context
+
+    def _described(self) -> tuple[IntArray, FloatArray]:
+        """Kind of every feature, and its prior variance but for the sizes that are averaged."""
+        kinds: list[int] = []
+        sizes: list[float] = []
+
+        def add(kind: Kind, count: int, size: float) -> None:
+            kinds.extend([kind] * count)
+            sizes.extend([size] * count)
+
+        widths = [len(axis.grid) if axis.is_category else 1 for axis in self._axes]
+        for axis, width in zip(self._axes, widths, strict=True):
+            add(
+                Kind.WORDS if axis.is_category else Kind.STRAIGHT,
+                width,
+                1 / 3 if axis.is_category else 1,
+            )
+        for axis in self._axes:
+            if not axis.is_category:
+                add(Kind.BEND, 1, 1.0)
+        shrink = min(1.0, PAIRS / max(len(self._axes) - 1, 1))
+        for i, j in self._pairs:
+            share = 3.0 * shrink
+            for axis in (self._axes[i], self._axes[j]):
+                share *= 1 / 3 if axis.is_category else 1.0
+            add(Kind.INTERACTION, widths[i] * widths[j], share)
+        add(Kind.JOINT, len(self._products), 1.0)
+        if self._formula is not None:
+            add(Kind.FORMULA, self._formula.count, 1.0)
+        return np.array(kinds), np.array(sizes)
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Pairs of axes that interact: every pair with a factor that is set."""
+        return [(i, j) for i in range(len(self.factors)) for j in range(i + 1, len(self._axes))]
+
+    @property
+    def count(self) -> int:
+        """Number of features."""
+        return len(self.kinds)
+
+    def straight(self, factor: str) -> IntArray:
+        """The columns of the straight part of a factor, or of its words."""
+        start = 0
+        for axis in self._axes:
+            width = len(axis.grid) if axis.is_category else 1
+            if axis.name == factor:
+                return np.arange(start, start + width)
+            start += width
+        raise KeyError(factor)
+
+    def bend(self, factor: str) -> int:
+        """The column of the bend of a factor of numbers."""
+        numbers = [axis.name for axis in self._axes if not axis.is_category]
+        return int(np.flatnonzero(self.kinds == Kind.BEND)[numbers.index(factor)])
+
+    def place(
+        self, setting: Mapping[str, Value], context: Mapping[str, Value] | None = None
+    ) -> int:
+        """The number of a setting in its context."""
+        return self._number(self._values(setting, context))
+
+    def points(
+        self,
+        settings: Sequence[Mapping[str, Value]],
+        context: Mapping[str, Value] | None = None,
+        contexts: Sequence[Mapping[str, Value] | None] | None = None,
+    ) -> Points:
+        """Rows of settings in one context, or in a context each."""
+        here = [context] * len(settings) if contexts is None else list(contexts)
+        values = [self._values(s, c) for s, c in zip(settings, here, strict=True)]
+        raw, missing = self._raw(values)
+        homes = [self._home(each[len(self.factors) :]) for each in values]
+        one = contexts is None or not self.context
+        shown = homes[:1] if one else homes
+        baseline = np.array([home[0] for home in shown]).reshape(-1, self.count) - self._origin
+        return Points(
+            raw - self._origin,
+            baseline,
+            np.array([self._number(each) for each in values], dtype=int),
+            np.array([home[2] for home in homes], dtype=int),
+            missing,
+            np.array([home[1] for home in homes]),
+        )
+
+    def at(self, places: IntArray) -> Points:
+        """Rows of places that were met before."""
+        values = list(self._places)
+        settings = len(self.factors)
+        chosen = [values[place] for place in places]
+        return self.points(
+            [dict(zip((f.name for f in self.factors), v[:settings], strict=True)) for v in chosen],
+            contexts=[
+                dict(zip((f.name for f in self.context), v[settings:], strict=True)) for v in chosen
+            ],
+        )
+
+    def _values(
+        self, setting: Mapping[str, Value], context: Mapping[str, Value] | None
+    ) -> tuple[Value, ...]:
+        here = context or {}
+        return (
+            *(setting[factor.name] for factor in self.factors),
+            *(here.get(name, usual) for name, usual in self._usual_context.items()),
+        )
+
+    def _number(self, values: tuple[Value, ...]) -> int:
+        return self._places.setdefault(values, len(self._places))
+
+    def _home(self, context: tuple[Value, ...]) -> tuple[FloatArray, float, int]:
+        """Features of the baseline in a context, what they leave out, and its place."""
+        if context not in self._home_rows:
+            values = self._values(
+                self.usual_setting, dict(zip(self._usual_context, context, strict=True))
+            )
+            raw, missing = self._raw([values])
+            self._home_rows[context] = raw[0], float(missing[0]), self._number(values)
+        return self._home_rows[context]
+
+    def coordinate(self, axis: int, value: Value) -> float:
+        """A value on [-1, 1], or the number of a word."""
+        known = self._known[axis]
+        if value not in known:
+            factor = self._axes[axis]
+            known[value] = (
+                factor.grid.index(value)
+                if factor.is_category
+                else factor.coordinates(value)[0] - self._middle[axis]
+            )
+        return known[value]  # type: ignore[no-any-return]
+
+    def _raw(self, values: Sequence[tuple[Value, ...]]) -> tuple[FloatArray, FloatArray]:
+        """Features that are no differences yet, and the variance that they leave out."""
+        simple: list[FloatArray] = []
+        curved: list[FloatArray] = []
+        parts: list[FloatArray] = []
+        for number, axis in enumerate(self._axes):
+            at = np.array([self.coordinate(number, each[number]) for each in values])
+            if axis.is_category:
+                words = at.astype(int)
+                simple.append(np.eye(len(axis.grid))[words])
+                parts.append(smooth_words(len(axis.grid))[words])
+            else:
+                simple.append(at[:, None])
+                curved.append(bend(at)[:, None])
+                parts.append(smooth(at))
+        pairs = [
+            simple[i][:, [a]] * simple[j] for i, j in self._pairs for a in range(simple[i].shape[1])
+        ]
+        joint = np.ones((len(values), len(self._products)))
+        for number, part in enumerate(parts):
+            joint *= part[:, self._products[:, number]]
+        missing = np.maximum(1.0 - (joint**2).sum(axis=1), 0.0)
+        blocks = [*simple, *curved, *pairs, joint]
+        if self._formula is not None:
+            blocks.append(self._formula.values(values))
+        return np.concatenate(blocks, axis=1), missing
