@@ -59,9 +59,10 @@ def final(summary, world, entry):
 def test_the_finding_is_five_sentences_with_the_numbers_of_the_runs(summary):
     scope, stand, first, why, bound = story.sentences(summary, [])
     assert scope.startswith("3 players, 5 worlds, 60 runs")
-    assert "lowest mean regret on 4 of 4 worlds" in stand
+    assert "lowest mean regret on 4 of the 4 rows that are judged" in stand
     assert (
-        "on 1 more, where the arms cannot show which one is best, it is up to 1.00 times" in stand
+        "on the other 1, where the arms cannot show which one is best, it is up to 1.00 times"
+        in stand
     )
     for world in ("synthetic", NOISY):
         for entry in PLAYERS:
@@ -94,7 +95,34 @@ def test_rows_come_in_the_papers_order_and_a_pair_is_one_row(tmp_path, folder, s
     pairs = pairs_of(summarise(tmp_path).worlds)
     (row,) = story.rows_of(summarise(tmp_path), pairs)
     assert row.panel.title == "lower bound: the larger of the pair, T=100"
+    (words,) = story.sentences(summarise(tmp_path), pairs)
+    assert "2 worlds" in words
+    assert "rows" not in words  # a figure of one row is not drawn
     assert [series.final.mean() for series in row.panel.series] == [100.0, 100.0]
+
+
+def test_the_first_screen_counts_worlds_once_and_says_how_they_became_rows(tmp_path):
+    pair = [
+        {"id": f"lower-bound-{which}-T{horizon}", "world": "lower-bound", "horizon": horizon}
+        for horizon in (50, 100)
+        for which in (1, 2)
+    ]
+    aside = {"id": "aside", "world": "synthetic", "judged": False}
+
+    def constant(job):
+        return np.full(job.horizon, LEVELS[job.policy_id])
+
+    write(tmp_path, spec_of(*PLAYERS, worlds=(*pair, "a", "b", aside), runs=1), constant)
+    write(tmp_path, spec_of(*PLAYERS, name="all", worlds=("c",), runs=1, panel=True), constant)
+    summary = summarise(tmp_path)
+    scope, stand = story.sentences(summary, pairs_of(summary.worlds))[:2]
+    assert scope.startswith("3 players, 8 worlds, 24 runs")
+    assert scope.endswith(
+        "The figure has 4 rows: the panel, with 1 of the worlds, has its own figure, and the 4 worlds "
+        "of the lower bound are one row, the pair with the longest horizon."
+    )
+    assert "on 3 of the 3 rows that are judged" in stand
+    assert "on the other 1" in stand
 
 
 def test_every_experiment_of_the_paper_says_what_print_says_what_was_found_and_the_difference(

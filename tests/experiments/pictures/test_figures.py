@@ -228,6 +228,29 @@ def test_a_panel_shows_every_policy_relative_to_the_lowest_of_its_world():
     assert {"one", "two"} <= words_of(figure)
 
 
+def test_the_label_of_a_row_is_clear_of_every_marker():
+    players = [f"p{k}" for k in range(14)]
+    panels = [
+        Panel(
+            f"a long name of world {k}", [series(p, 1.0 + 0.01 * j) for j, p in enumerate(players)]
+        )
+        for k in range(15)
+    ]
+    figure = figures.relative(Drawing("n", "panel", panels, styles_of(players)))
+    png_of(figure)
+    axis = figure.axes[0]
+    labels = [text.get_window_extent() for text in axis.texts]
+    points = figure.dpi / 72
+    for line in (line for line in axis.lines if len(line.get_xdata()) == 1):
+        x, y = axis.transData.transform((line.get_xdata()[0], line.get_ydata()[0]))
+        half = (line.get_markersize() + line.get_markeredgewidth()) / 2 * points
+        for label in labels:
+            apart = max(
+                label.x0 - x - half, x - half - label.x1, label.y0 - y - half, y - half - label.y1
+            )
+            assert apart > 1.0 * points
+
+
 def test_a_world_where_somebody_loses_nothing_has_no_relative_regret():
     panels = [Panel("one", [series("a"), series("b", 0.0)]), Panel("two", [series("a")])]
     figure = figures.relative(Drawing("n", "panel", panels, styles_of(["a", "b"])))

@@ -1,6 +1,6 @@
 """Builds the page: the finding, the experiments in the paper's order, what can be concluded."""
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -52,9 +52,7 @@ def assemble(material: Material) -> str:
     played = [spec for spec in _in_order(summary.specs) if worlds_of(summary, spec)]
     parts = [
         section(1, "", TITLE),
-        f'<p class="soft">sidestep report of {datetime.now(UTC):%Y-%m-%d %H:%M} UTC: '
-        f"{_number(summary.specs, 'experiment')}, {_number(summary.worlds, 'world')}, "
-        f"{summary.runs.height} runs.</p>\n",
+        f'<p class="soft">sidestep report of {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</p>\n',
         _lead(material),
         _contents(played),
         *(_experiment(material, spec) for spec in played),
@@ -80,10 +78,6 @@ def _lead(material: Material) -> str:
         drawn = picture(material.pictures[STORY].bare, story.FIGURE)
         drawn = f"<div>{drawn}{legend(styles_for(summary), names)}</div>"
     return f'<div class="lead"><div>{said}</div>{drawn}</div>\n'
-
-
-def _number(things: Sized, noun: str) -> str:
-    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
 
 
 def _contents(specs: Sequence[Spec]) -> str:

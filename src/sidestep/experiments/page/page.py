@@ -1,13 +1,16 @@
 """Parts of a self-contained HTML page: tables that scroll, inlined pictures."""
 
-import base64
 import html
 import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
+PLAIN = (
+    " !$'()*,/:;=?@[]^`{|}~"  # what stands for itself in an inlined picture, which saves a quarter
+)
 UNKNOWN = "\N{EN DASH}"
 
 Cells = Sequence[Mapping[str, Any]]
@@ -97,9 +100,9 @@ def _cell(kind: str, words: str, wordy: bool, more: str = "") -> str:  # noqa: F
 
 def picture(svg: bytes, words: str, *, wide: bool = False, caption: str | None = None) -> str:
     """An inlined picture, on white also in dark mode; `words` are its alternative text and caption."""
-    data = base64.b64encode(svg).decode()
+    data = quote(svg.decode(), safe=PLAIN)
     kind = ' class="wide"' if wide else ""
-    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{text(words)}" loading="lazy">'
+    image = f'<img src="data:image/svg+xml,{data}" alt="{text(words)}" loading="lazy">'
     below = words if caption is None else caption
     said = f"<figcaption>{text(below)}</figcaption>" if below else ""
     return f'<figure{kind}><div class="sheet">{image}</div>{said}</figure>\n'

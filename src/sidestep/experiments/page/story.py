@@ -63,17 +63,29 @@ def common(rows: Sequence[Row]) -> list[Panel]:
 def sentences(summary: Summary, pairs: Sequence[Pairs]) -> list[str]:
     """At most five sentences; worlds that were not played are not mentioned."""
     rows = rows_of(summary, pairs)
-    found = [_scope(summary), stand(rows, OURS), _first_figure(summary), _why(summary)]
+    found = [_scope(summary, rows, pairs), stand(rows, OURS), _first_figure(summary), _why(summary)]
     found += [_beside_the_bound(summary), _within_tolerances(summary)]
     return [words for words in found if words]
 
 
-def _scope(summary: Summary) -> str:
+def _scope(summary: Summary, rows: Sequence[Row], pairs: Sequence[Pairs]) -> str:
+    """What was played, and why the figure has fewer rows than there are worlds."""
     players = {entry.id for spec in summary.specs for entry in spec.policies}
-    return (
+    words = (
         f"{len(players)} players, {len(summary.worlds)} worlds, {summary.runs.height} runs: regret is "
         "the reward lost against a player who knows the hidden vectors."
     )
+    panels = {spec.name for spec in summary.specs if spec.panel}
+    aside = sum(world.experiment in panels for world in summary.worlds)
+    paired = sum(len(pair.worlds) for pair in pairs if pair.worlds[0].experiment not in panels)
+    merged = len(rows) - (len(summary.worlds) - aside - paired)
+    why = [f"the panel, with {aside} of the worlds, has its own figure"] if aside else []
+    if paired:
+        how = "one row, the pair" if merged == 1 else f"{merged} rows, the pairs"
+        why.append(f"the {paired} worlds of the lower bound are {how} with the longest horizon")
+    if len(rows) < 2 or not why:
+        return words
+    return f"{words} The figure has {len(rows)} rows: {', and '.join(why)}."
 
 
 def stand(rows: Sequence[Row], entry: str) -> str:
@@ -85,15 +97,16 @@ def stand(rows: Sequence[Row], entry: str) -> str:
     found = [series for row in rows for series in row.panel.series if series.entry == entry]
     led, near = (sum(factor <= limit for factor in judged.values()) for limit in (1, NEAR))
     worst = max(judged, key=judged.__getitem__)
+    which = f"{len(judged)} rows that are judged" if aside else f"{len(judged)} rows"
     words = (
-        f"Our {found[0].label} has the lowest mean regret on {led} of {len(judged)} worlds and is "
+        f"Our {found[0].label} has the lowest mean regret on {led} of the {which} and is "
         f"within {NEAR:g} times the lowest on {near}"
     )
     if judged[worst] > 1:
         words += f"; its worst ratio is {times(judged[worst])}, on {worst}"
     if aside:
         words += (
-            f"; on {len(aside)} more, where the arms cannot show which one is best, it is up to "
+            f"; on the other {len(aside)}, where the arms cannot show which one is best, it is up to "
             f"{times(max(aside.values()))} times the lowest"
         )
     return f"{words}."

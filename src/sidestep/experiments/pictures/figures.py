@@ -15,6 +15,8 @@ from sidestep.experiments.numbers.bounds import Line
 from sidestep.experiments.numbers.summary import NEAR, STUCK, Series
 from sidestep.experiments.pictures.sheets import (
     GREY,
+    MARKERS_FROM,
+    MARKERS_TO,
     SETTINGS,
     Drawing,
     Panel,
@@ -235,7 +237,7 @@ def relative(drawing: Drawing) -> Figure:
     axis.axvspan(1.0, NEAR, color="#eeeeee", zorder=0)
     for row, panel in enumerate(drawing.panels):
         means = [float(series.final.mean()) for series in panel.series]
-        shifts = np.linspace(-0.18, 0.18, len(means))
+        shifts = np.linspace(MARKERS_FROM, MARKERS_TO, len(means))
         for series, mean, shift in zip(panel.series, means, shifts, strict=True):
             look = look_of(drawing.styles[series.entry]) | {"linestyle": "none"}
             hollow = {"markerfacecolor": "white"} if series.linear > STUCK else {}

@@ -21,6 +21,7 @@ from PIL import Image
 
 from sidestep.experiments.numbers.bounds import Line
 from sidestep.experiments.numbers.summary import Series
+from sidestep.experiments.pictures.compact import compact
 
 COLOURS = (
     "#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777", "#882255",
@@ -44,11 +45,14 @@ DASHES: tuple[tuple[float, ...], ...] = (
 MARKERS = "osD^vP*Xh<>dp8"
 GREY = "#555555"
 DPI = 150
+# a row of `dots_sheet`: its height in inches, and in rows: its ends, its label, its markers
+ROW, ABOVE, LABEL, BELOW = 0.46, 0.66, 0.45, 0.34
+MARKERS_FROM, MARKERS_TO = -0.12, 0.22
 SETTINGS: Any = {
     "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 8,
     "xtick.labelsize": 8, "ytick.labelsize": 8, "axes.titlelocation": "left",
     "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
-    "svg.fonttype": "none", "svg.hashsalt": "sidestep",
+    "svg.fonttype": "none", "svg.hashsalt": "sidestep", "font.sans-serif": ["DejaVu Sans", "Arial"],
 }  # fmt: skip
 
 
@@ -119,7 +123,7 @@ def svg_of(figure: Figure, box: Bbox | None = None) -> bytes:
     """The picture, or a box of it in inches, as lines and text; the same bytes every time."""
     file = io.BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches=box)
-    return file.getvalue()
+    return compact(file.getvalue().decode()).encode()
 
 
 def bare_svg_of(figure: Figure) -> bytes:
@@ -208,15 +212,15 @@ def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
     names = {entry: name for entry, (_, name) in _names(drawing.panels).items()}
     order = [entry for entry in drawing.styles if entry in names]
     rows = len(drawing.panels)
-    tall = 0.38 * rows + 0.18 * math.ceil(len(order) / 2) + 0.8
+    tall = ROW * rows + 0.18 * math.ceil(len(order) / 2) + 0.8
     figure = Figure(figsize=(5.4, tall), layout="constrained")
     axis = figure.subplots()
     _rows(axis, [""] * rows, label)
-    axis.set_ylim(rows - 0.6, -0.65)
+    axis.set_ylim(rows - 1 + BELOW, -ABOVE)
     for row, panel in enumerate(drawing.panels):
         look = {"va": "center", "ha": "left", "fontsize": 7.5, "color": GREY}
-        axis.text(0.01, row - 0.42, panel.title, look, transform=axis.get_yaxis_transform())
-        axis.axhline(row - 0.62, color="#dddddd", linewidth=0.5)
+        axis.text(0.01, row - LABEL, panel.title, look, transform=axis.get_yaxis_transform())
+        axis.axhline(row - ABOVE, color="#dddddd", linewidth=0.5)
     looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]
     handles = [axis.plot([], [], **look)[0] for look in looks]
     _legend(figure, handles, [names[entry] for entry in order], ncols=2)
