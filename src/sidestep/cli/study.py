@@ -10,19 +10,26 @@ from sidestep.cli.record import app as record_app
 from sidestep.cli.terminal import (
     DEFAULT,
     Actor,
+    Against,
     AsJson,
+    Below,
+    Block,
+    Change,
     Context,
+    Error,
     Given,
     Key,
     Measured,
     Name,
     Number,
     Reason,
+    Repeats,
     Row,
     Storage,
     Yes,
     ask_twice,
     open_study,
+    parts_of,
     print_card,
     ranges_of,
     result_of,
@@ -159,8 +166,17 @@ def tell(
         ),
     ],
     value: Annotated[
-        list[str], typer.Argument(help="The result; for a panel: sodium=138 potassium=4.1.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            help="The result; for a panel: sodium=138 potassium=4.1±0.1. '<0.3' is below detection."
+        ),
+    ] = None,
+    error: Error = None,
+    repeats: Repeats = None,
+    below: Below = None,
+    change: Change = None,
+    against: Against = None,
+    block: Block = None,
     measured: Measured = None,
     given: Given = None,
     context: Context = None,
@@ -177,18 +193,24 @@ def tell(
 
     Example: sidestep study tell bp-pilot-07 55 138.0
              sidestep study tell bp-pilot-07 55 138.0 --given lisinopril=35
+             sidestep study tell bp-pilot-07 55 2.31 --se 0.12
     """
     study = open_study(name, storage, actor)
     if ticket != "-" and not ticket.isdecimal():
         raise InputError(f"the number of a question must be a whole number, got {ticket!r}")
     number = None if ticket == "-" else int(ticket)
-    result = result_of(value, measured)
-    doubt = study.doubt(number, result, measured=measured)
+    result = result_of(value or [], measured)
+    parts = parts_of(
+        study.plan, se=error, repeats=repeats, below=below, change=change, against=against
+    )
+    doubt = study.doubt(number, result, measured=measured, **parts)
     if doubt and not yes:
         ask_twice(doubt)
     receipt = study.tell(
         number,
         result,
+        **parts,
+        block=block,
         measured=measured,
         given=values_of(study.plan.factors, given, "given"),
         context=values_of(study.plan.context, context, "context"),
@@ -202,8 +224,11 @@ def tell(
 def correct(
     name: Name,
     number: Number,
-    value: Annotated[str, typer.Argument(help="The correct value.")],
+    value: Annotated[str, typer.Argument(help="The correct value; or 2.31±0.12, or '<0.3'.")],
     reason: Reason,
+    error: Error = None,
+    repeats: Repeats = None,
+    block: Block = None,
     measured: Measured = None,
     given: Given = None,
     row: Row = None,
@@ -219,17 +244,18 @@ def correct(
 
     Example: sidestep study correct bp-pilot-07 55 136.0 --reason "misread"
     """
-    from sidestep.studies.values import read_number
-
     study = open_study(name, storage, actor)
-    result = read_number("the value", value)
-    doubt = study.doubt_correction(number, result, measured=measured, row=row)
+    result = result_of([value], measured or "the value")
+    parts = parts_of(study.plan, se=error, repeats=repeats)
+    doubt = study.doubt_correction(number, result, measured=measured, row=row, **parts)
     if doubt and not yes:
         ask_twice(doubt)
     receipt = study.correct(
         number,
         result,
+        **parts,
         reason=reason,
+        block=block,
         measured=measured,
         given=values_of(study.plan.factors, given, "given"),
         row=row,

@@ -46,6 +46,31 @@ Given = Annotated[
 Measured = Annotated[
     str | None, typer.Option(help="The outcome that was measured, if not the one asked for.")
 ]
+Error = Annotated[
+    str | None, typer.Option("--se", help="Standard error of the result, where it is an estimate.")
+]
+Repeats = Annotated[
+    int | None, typer.Option(help="Number of measurements that the result is the mean of.", min=1)
+]
+Below = Annotated[
+    str | None, typer.Option(help="Instead of a value: it is less than this limit of detection.")
+]
+Change = Annotated[
+    str | None,
+    typer.Option(
+        help="Instead of a value: the difference from a control measured side by side; in percent "
+        "for an outcome on a log scale."
+    ),
+]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The setting of that control where it is not the baseline: dose=10; may be repeated."
+    ),
+]
+Block = Annotated[
+    str | None, typer.Option(help="Batch, device or laboratory, which may have its own level.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Record surprising values without confirmation.")]
 Context = Annotated[
     list[str] | None, typer.Option(help="A context value of this round: age=63; may be repeated.")
@@ -100,12 +125,27 @@ def ask_twice(doubt: str) -> None:
 
 
 def result_of(values: list[str], measured: str | None) -> Any:
-    """A number, or a number for every outcome of a panel."""
+    """A result, or one for every outcome of a panel; None where it is told by options."""
+    from sidestep.studies.measurement import read_report
+
+    if not values:
+        return None
+    if len(values) == 1 and "=" not in values[0]:
+        return read_report(measured or "the value", values[0])
+    return {name: read_report(name, text) for name, text in _pairs(values, "a panel")}
+
+
+def parts_of(plan: "Plan", **told: Any) -> dict[str, Any]:
+    """The options of a result that were told: the numbers of text, but for percentages."""
     from sidestep.studies.values import read_number
 
-    if len(values) == 1 and "=" not in values[0]:
-        return read_number(measured or "the value", values[0])
-    return {name: read_number(name, text) for name, text in _pairs(values, "a panel")}
+    found: dict[str, Any] = {name: part for name, part in told.items() if part is not None}
+    for name, part in found.items():
+        if isinstance(part, str) and not part.strip().endswith("%"):
+            found[name] = read_number(name, part)
+    if found.get("against"):
+        found["against"] = values_of(plan.factors, found["against"], "against")
+    return {name: part for name, part in found.items() if part != []}
 
 
 def values_of(factors: Any, texts: list[str] | None, what: str) -> dict[str, Any] | None:

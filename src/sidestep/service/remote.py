@@ -23,6 +23,7 @@ from sidestep.studies.cards.card import Card
 from sidestep.studies.cards.card_json import card_from_json
 from sidestep.studies.frames import columns_of
 from sidestep.studies.importing import rows_of
+from sidestep.studies.measurement import report_of
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import request_of
 from sidestep.studies.storage.events import LONGEST_REASON, check_words
@@ -79,8 +80,14 @@ class RemoteStudy:
     def tell(
         self,
         ticket: int | Ticket | None,
-        value: Any,
+        value: Any = None,
         *,
+        se: float | str | None = None,
+        repeats: int | None = None,
+        below: float | None = None,
+        change: float | str | None = None,
+        against: Mapping[str, object] | None = None,
+        block: str | None = None,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
         context: Context = None,
@@ -89,8 +96,11 @@ class RemoteStudy:
         key: str | None = None,
     ) -> Receipt:
         """Record a result; it is durable once this returns."""
+        parts = {"se": se, "repeats": repeats, "below": below, "change": change, "against": against}
         told = {
-            "value": _checked(value, measured),
+            "value": _checked(value, measured, parts),
+            **parts,
+            "block": block,
             "measured": measured,
             "given": given,
             "context": context,
@@ -102,9 +112,15 @@ class RemoteStudy:
     def correct(
         self,
         number: int | Ticket,
-        value: float,
+        value: Any = None,
         *,
         reason: str,
+        se: float | str | None = None,
+        repeats: int | None = None,
+        below: float | None = None,
+        change: float | str | None = None,
+        against: Mapping[str, object] | None = None,
+        block: str | None = None,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
         row: int | None = None,
@@ -112,14 +128,17 @@ class RemoteStudy:
         key: str | None = None,
     ) -> Receipt:
         """Change a result, with a reason."""
-        change = {
-            "value": checked_number(measured or "the value", value),
+        parts = {"se": se, "repeats": repeats, "below": below, "change": change, "against": against}
+        told = {
+            "value": _checked(value, measured, parts),
+            **parts,
+            "block": block,
             "reason": _why(reason),
             "measured": measured,
             "given": given,
             "row": row,
         }
-        return receipt_of(self._post(f"tickets/{_number(number)}/correction", change, actor, key))
+        return receipt_of(self._post(f"tickets/{_number(number)}/correction", told, actor, key))
 
     def withdraw(
         self,
@@ -228,13 +247,19 @@ def _number(ticket: int | Ticket) -> int:
     return ticket.id if isinstance(ticket, Ticket) else ticket
 
 
-def _checked(value: Any, measured: str | None) -> Any:
-    """A checked result, or a value for every outcome of a panel."""
+def _checked(value: Any, measured: str | None, parts: Mapping[str, Any]) -> Any:
+    """A result that can be sent, or one for every outcome of a panel; the server checks the rest."""
+    report_of(value, **parts)
+    if value is None and any(part is not None for part in parts.values()):
+        return None
     if not isinstance(value, Mapping):
         return checked_number(measured or "the value", value)
     if measured is not None or not value:
         raise InputError(f"a panel must be told as outcome: value, got {shown(value)}")
-    return {name: checked_number(str(name), each) for name, each in value.items()}
+    return {
+        name: each if isinstance(each, Mapping) else checked_number(str(name), each)
+        for name, each in value.items()
+    }
 
 
 def _why(reason: str) -> str:

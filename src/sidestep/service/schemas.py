@@ -149,20 +149,60 @@ class Ask(Signed):
     context: Setting | None = None
 
 
-class Answer(Signed):
-    """A result, or a value for every outcome of a panel."""
+class ReportIn(Strict):
+    """A result: one of value, below and change."""
 
-    value: Number | Annotated[dict[Name, Number], Field(min_length=1, max_length=100)]
+    value: Number | None = None
+    below: Annotated[Number | None, Field(description="It is less than this.")] = None
+    change: Annotated[
+        Number | Percent | None,
+        Field(description="Against a control measured side by side; in percent on a log scale."),
+    ] = None
+    se: Positive | Percent | None = None
+    repeats: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    against: Setting | None = None
+
+
+class Answer(Signed):
+    """A result, or one for every outcome of a panel."""
+
+    value: (
+        Number
+        | Annotated[dict[Name, Number | ReportIn], Field(min_length=1, max_length=100)]
+        | None
+    ) = None
+    below: Number | None = None
+    change: Number | Percent | None = None
+    se: Positive | Percent | None = None
+    repeats: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    against: Setting | None = None
+    block: Name | None = None
     measured: Name | None = None
     given: Setting | None = None
     context: Setting | None = None
     reason: Reason | None = None
 
+    def told(self, *without: str) -> dict[str, Any]:
+        """What was said, and only that."""
+        said = super().told(*without)
+        if isinstance(self.value, dict):
+            said["value"] = {
+                name: each.told() if isinstance(each, ReportIn) else each
+                for name, each in self.value.items()
+            }
+        return said
+
 
 class Correction(Signed):
     """What a result should be, and why."""
 
-    value: Number
+    value: Number | None = None
+    below: Number | None = None
+    change: Number | Percent | None = None
+    se: Positive | Percent | None = None
+    repeats: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    against: Setting | None = None
+    block: Name | None = None
     reason: Reason
     measured: Name | None = None
     given: Setting | None = None

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sidestep.errors import AlreadyAnswered, InputError, TicketNotFound
-from sidestep.studies.cards.words import local_time, plain, set_text, with_unit
+from sidestep.studies.cards.words import local_time, measured_text, set_text
 from sidestep.studies.factors import Setting
+from sidestep.studies.measurement import Measurement, measurement_of_body
+from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
 from sidestep.studies.storage.log import Events, Head, Log
@@ -42,7 +44,7 @@ class Answer(NamedTuple):
     row: int
     ticket: int
     outcome: str
-    value: float | None  # None: taken back
+    result: Measurement | None  # None: taken back
     action: Setting
     context: Mapping[str, Any] | None
     latest: Event
@@ -60,17 +62,20 @@ def find_answer(log: Log | Kept, place: Place, outcome: str | None) -> Answer:
     if outcome not in (None, body["outcome"]):
         raise InputError(f"entry {event.seq} must be of {outcome!r}, got {body['outcome']!r}")
     ticket = event.ticket or event.seq
-    value, action, latest = body["value"], body["action"], event
+    result: Measurement | None = measurement_of_body(body)
+    action, latest = body["action"], event
     for each in log.about(ticket):
         if each.kind == "corrected" and (each.body["answer"], each.body["row"]) == (event.seq, row):
-            value, action, latest = each.body["is"], each.body["action"], each
+            back = each.body["is"] is None
+            result = None if back else measurement_of_body(each.body, "is")
+            action, latest = each.body["action"], each
     return Answer(
-        event.seq, row, ticket, body["outcome"], value, action, body.get("context"), latest
+        event.seq, row, ticket, body["outcome"], result, action, body.get("context"), latest
     )
 
 
 def check_same(
-    plan: Plan, known: Event, holds: Answer, came: tuple[float, Setting], *, again: bool
+    plan: Plan, known: Event, holds: Answer, came: tuple[Measurement, Setting], *, again: bool
 ) -> None:
     """Accept a repeated result; raise a conflict that names both if it differs.
 
@@ -80,27 +85,27 @@ def check_same(
     again   whether this is the same request as the one that wrote the answer; the answer may have been
             taken back since
     """
-    value, given = came
-    same = value in (known.body["value"], holds.value)
+    result, given = came
+    same = result in (measurement_of_body(known.body), holds.result)
     same &= not given or given in (known.body["action"], holds.action)
-    if same and (again or holds.value is not None):
+    if same and (again or holds.result is not None):
         return
-    unit, latest = plan.outcome(known.outcome).unit, holds.latest
-    text = _result_text(plan, unit, holds.value, holds.action if given else {})
+    outcome, latest = plan.outcome(known.outcome), holds.latest
+    text = _result_text(plan, outcome, holds.result, holds.action if given else {})
     verb = "told" if latest.kind == "answered" else "corrected"
     raise AlreadyAnswered(
         f"question {known.ticket} holds {text} for {known.outcome}, "
-        f"{verb if holds.value is not None else 'taken back'} by {latest.actor} at "
-        f"{local_time(written(latest.at))}; {_result_text(plan, unit, value, given)} was not "
+        f"{verb if holds.result is not None else 'taken back'} by {latest.actor} at "
+        f"{local_time(written(latest.at))}; {_result_text(plan, outcome, result, given)} was not "
         "recorded: correct it with a reason"
     )
 
 
-def _result_text(plan: Plan, unit: str, value: float | None, given: Setting) -> str:
-    """A value with its unit, and the setting if the two settings differ."""
-    if value is None:
+def _result_text(plan: Plan, outcome: Outcome, result: Measurement | None, given: Setting) -> str:
+    """A result with its unit, and the setting if the two settings differ."""
+    if result is None:
         return "nothing"
-    text = with_unit(plain(value), unit)
+    text = measured_text(outcome, result, plan.factors)
     return f"{text} at {set_text(plan.factors, given)}" if given else text
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sidestep.studies.factors import Setting
+from sidestep.studies.measurement import Measurement, measurement_of_body
 from sidestep.studies.storage.events import ERASED, Event, written
 
 
@@ -26,9 +27,15 @@ class Result(NamedTuple):
     entry: int  # seq of its event
     row: int  # row in an import; else 0
     outcome: str
-    value: float
+    measured: Measurement
     setting: Setting  # what was really done
     context: dict[str, Any] | None
+    round: int  # the question that it answers; without one, its entry
+
+    @property
+    def value(self) -> float:
+        """The value that was told."""
+        return self.measured.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,7 @@ class Book:
         setting, number = body["action"], event.ticket or event.seq
         if number >= self.used_of:
             self.used, self.used_of = setting, number
-        self._add(event.seq, 0, body)
+        self._add(event, 0, body)
         if question is not None:
             self._settle(question, body["outcome"])
 
@@ -150,7 +157,15 @@ class Book:
             self.counts[body["outcome"]] -= 1
             del self.results[place]
         else:
-            known = Result(*place, body["outcome"], body["is"], body["action"], body.get("context"))
+            told = measurement_of_body(body, "is")
+            known = Result(
+                *place,
+                body["outcome"],
+                told,
+                body["action"],
+                body.get("context"),
+                event.ticket or place[0],
+            )
             self.counts[body["outcome"]] += place not in self.results
             self.results[place] = known
 
@@ -159,16 +174,24 @@ class Book:
 
     def _imported(self, event: Event) -> None:
         for row, each in enumerate(event.body["rows"]):
-            self._add(event.seq, row, each)
+            self._add(event, row, each)
 
     def _erased(self, event: Event) -> None:
         for seq in event.body["events"]:
             if seq in self.open:
                 self.open[seq] = replace(self.open[seq], actor=ERASED)
 
-    def _add(self, entry: int, row: int, body: Mapping[str, Any]) -> None:
-        outcome, value, action = body["outcome"], body["value"], body["action"]
-        self.results[entry, row] = Result(entry, row, outcome, value, action, body.get("context"))
+    def _add(self, event: Event, row: int, body: Mapping[str, Any]) -> None:
+        outcome, told = body["outcome"], measurement_of_body(body)
+        self.results[event.seq, row] = Result(
+            event.seq,
+            row,
+            outcome,
+            told,
+            body["action"],
+            body.get("context"),
+            event.ticket or event.seq,
+        )
         self.counts[outcome] += 1
 
 

@@ -3,7 +3,11 @@
 wide    a column for every factor and one for every measured outcome; empty cells are skipped
 long    a column for every factor, and the columns `outcome` and `value`
 
-Instead of the factors either may have the column `candidate`, with the numbers of candidates.
+Beside the column of an outcome there may be its standard error ("potassium se") or the number of
+measurements that it is the mean of ("potassium repeats"); in a long table the columns `se` and `repeats`. A
+cell may say "< 0.3" for what is below detection, "2.31 ± 0.12", or "change -0.4 ± 0.2". The column `block`
+names a batch, a device or a laboratory. Instead of the factors either may have the column `candidate`, with
+the numbers of candidates.
 """
 
 import math
@@ -17,8 +21,9 @@ from sidestep.studies.cards.words import counted, local_time
 from sidestep.studies.factors import Factor, Setting
 from sidestep.studies.frames import Columns, columns_of
 from sidestep.studies.keys import repeat_of
+from sidestep.studies.measurement import measurement_of_body, read_report, report_of
 from sidestep.studies.plan import Plan
-from sidestep.studies.recording import Author, Written, checked_result
+from sidestep.studies.recording import Author, Told, Written, results_of
 from sidestep.studies.storage.events import written
 from sidestep.studies.storage.log import Log
 from sidestep.studies.values import read_number
@@ -26,6 +31,8 @@ from sidestep.studies.values import read_number
 MOST = 10_000  # results at once
 NAMED = 5  # wrong rows that are named
 CANDIDATE = "candidate"  # column that names a setting by its number
+BESIDE = ("se", "repeats")  # columns beside that of an outcome: "potassium se"
+BLOCK = "block"  # column of the batch, the device or the laboratory
 
 Row = dict[str, Any]
 
@@ -44,6 +51,7 @@ def import_of(plan: Plan, table: Any) -> Import:
     rows = rows_of(plan, columns)
     used = {factor.name for factor in (*plan.factors, *plan.context)}
     used |= set(_measured(plan, columns)) or {"outcome", "value"}
+    used |= _beside(plan, columns)
     used |= {CANDIDATE} if _names_candidates(plan, columns) else set()
     source = table.name if isinstance(table, Path) else type(table).__name__
     return Import(rows, source, [name for name in columns if name not in used])
@@ -86,7 +94,7 @@ def doubt_of(plan: Plan, table: Any) -> str | None:
     """What is surprising about results that are not imported yet; None if nothing is."""
     doubts = []
     for number, row in _numbered(plan, columns_of(table, "results")):
-        text = doubt_text(plan.outcome(row["outcome"]), row["value"], None)
+        text = doubt_text(plan.outcome(row["outcome"]), measurement_of_body(row), None)
         doubts += [f"row {number}: {text}"] if text else []
     if not doubts:
         return None
@@ -142,10 +150,39 @@ def _row(plan: Plan, cells: Mapping[str, Any], measured: list[str]) -> list[Row]
     for name, cell in pairs:
         if measured and _is_empty(cell):
             continue
-        value = read_number(str(name), cell) if isinstance(cell, str) else cell
-        row: Row = {"outcome": name, "value": checked_result(plan, name, value), "action": action}
+        told = _report(str(name), cell, cells, f"{name} " if measured else "")
+        result = results_of(plan, Told(told, str(name), block=_block(cells)), ())[str(name)]
+        row: Row = {"outcome": name, **result.to_body(), "action": action}
         rows.append(row | ({"context": context} if context else {}))
     return rows
+
+
+def _report(name: str, cell: Any, cells: Mapping[str, Any], prefix: str) -> Any:
+    """A result of a row: its cell, and the cells beside it that hold its error or its repeats."""
+    told = read_report(name, cell) if isinstance(cell, str) else cell
+    beside = {part: cells.get(f"{prefix}{part}") for part in BESIDE}
+    parts = {
+        part: read_number(f"{name} {part}", each) if isinstance(each, str) else each
+        for part, each in beside.items()
+        if not _is_empty(each)
+    }
+    if (repeats := parts.get("repeats")) is not None and repeats == int(repeats):
+        parts["repeats"] = int(repeats)
+    if isinstance(told, Mapping):
+        return {**told, **parts}
+    return report_of(told, **parts)
+
+
+def _block(cells: Mapping[str, Any]) -> str | None:
+    cell = cells.get(BLOCK)
+    return None if _is_empty(cell) else str(cell)
+
+
+def _beside(plan: Plan, columns: Columns) -> set[str]:
+    """The columns that hold the error or the repeats of a result, and the batch of a row."""
+    prefixes = [f"{name} " for name in _measured(plan, columns)] or [""]
+    known = {f"{prefix}{part}" for prefix in prefixes for part in BESIDE} | {BLOCK}
+    return known & set(columns)
 
 
 def _names_candidates(plan: Plan, columns: Columns) -> bool:

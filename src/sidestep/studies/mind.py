@@ -17,6 +17,7 @@ from sidestep.policies.catalog import from_config
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Book, Result
 from sidestep.studies.cards.card import verdict_of
+from sidestep.studies.measurement import CHANGE
 from sidestep.studies.plan import Plan
 from sidestep.studies.scale import Scale, learns_levels
 
@@ -57,7 +58,13 @@ class Mind:
         """Learn from one more result."""
         action = self.scale.vector(result.setting, result.context or {})
         query = Query(action, self.plan.index(result.outcome))
-        feedback = self.plan.outcome(result.outcome).scaled(result.value)
+        outcome, told = self.plan.outcome(result.outcome), result.measured
+        if (
+            told.kind == CHANGE
+        ):  # a policy knows only values: as if the level were where it is assumed
+            feedback = outcome.sign * outcome.change_scaled(told.value)
+        else:
+            feedback = outcome.scaled(told.value)
         self.state = self.policy.tell(self.state, query, feedback)
 
     def knows(self, book: Book) -> bool:

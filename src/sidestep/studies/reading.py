@@ -15,6 +15,7 @@ from sidestep.studies.cards.overview import show_card
 from sidestep.studies.cards.record_card import verify_card
 from sidestep.studies.closing import closed_text, ending_of
 from sidestep.studies.live import Live
+from sidestep.studies.measurement import report_of
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
@@ -76,9 +77,18 @@ class Reading:
         return Explanation(rows, explain_card(self.plan, self.name, rows, top))
 
     def doubt(
-        self, ticket: int | Ticket | None, value: Any, *, measured: str | None = None
+        self,
+        ticket: int | Ticket | None,
+        value: Any = None,
+        *,
+        measured: str | None = None,
+        **parts: Any,
     ) -> str | None:
-        """Why a result would be surprising, before it is told; None if it is not."""
+        """Why a result would be surprising, before it is told; None if it is not.
+
+        It takes what `tell` takes of a result: `se`, `repeats`, `below`, `change`, `against`.
+        """
+        value = report_of(value, **parts)
         number = ticket.id if isinstance(ticket, Ticket) else ticket
         body: Mapping[str, Any] = {}
         if number is not None:
@@ -93,17 +103,19 @@ class Reading:
     def doubt_correction(
         self,
         number: int | Ticket,
-        value: float,
+        value: Any = None,
         *,
         measured: str | None = None,
         row: int | None = None,
+        **parts: Any,
     ) -> str | None:
         """Why a corrected value would be surprising; None if it is not."""
         place = (number.id if isinstance(number, Ticket) else number, row)
         answer = find_answer(Kept(self._store, self.name), place, measured)
         asked = [each for each in self.about(answer.ticket) if each.kind == "asked"]
         expected = asked[0].body.get("expected") or {} if asked else {}
-        result = recording.checked_result(self.plan, answer.outcome, value)
+        told = Told(report_of(value, **parts), measured)
+        result = recording.corrected_result(self.plan, answer, told)
         return doubt_text(self.plan.outcome(answer.outcome), result, expected.get(answer.outcome))
 
     def show(self) -> Card:

@@ -1,6 +1,7 @@
 """Writes results, corrections and withdrawals into the record. Needs neither the policy nor numpy."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError, TicketNotFound
@@ -16,23 +17,29 @@ from sidestep.studies.answers import (
 from sidestep.studies.cards.words import listed
 from sidestep.studies.factors import Setting, setting_of
 from sidestep.studies.keys import repeat_of, same_reason
+from sidestep.studies.measurement import (
+    VALUE,
+    Measurement,
+    is_report,
+    measured,
+    measurement_of_body,
+)
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
 from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.log import Log
-from sidestep.studies.values import checked_number, shown
-
-FARTHEST = 1e5  # half-ranges from the baseline; a number beyond would dominate all sums
+from sidestep.studies.values import shown
 
 
 class Told(NamedTuple):
     """A result as the caller gives it."""
 
-    value: object  # a number, or a number for every outcome of a panel
+    value: object  # a number or a report, or one for every outcome of a panel
     measured: str | None = None
     given: Mapping[str, object] | None = None
     context: Mapping[str, Any] | None = None
     reason: str | None = None  # why a surprising value is right
+    block: str | None = None  # batch, device or laboratory of the round
 
 
 class Written(NamedTuple):
@@ -75,7 +82,7 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
         ),
     )
     known = {event.outcome: event for event in about if event.kind == "answered"}
-    fresh = {name: value for name, value in results.items() if name not in known}
+    fresh = {name: told for name, told in results.items() if name not in known}
     for name in results.keys() - fresh.keys():
         holds = find_answer(log, (known[name].seq, None), None)
         check_same(plan, known[name], holds, (results[name], given), again=before is not None)
@@ -86,12 +93,12 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
             "answered",
             ticket=ticket,
             outcome=name,
-            body=_answer(name, value, action, context, given=bool(told.given)),
+            body=_answer(name, result, action, context, given=bool(told.given)),
             actor=author.actor,
             reason=told.reason,
             key=author.key if place == 0 else None,
         )
-        for place, (name, value) in enumerate(fresh.items())
+        for place, (name, result) in enumerate(fresh.items())
     ]
     return Written(tuple(events) or tuple(known[name] for name in results), not fresh)
 
@@ -114,13 +121,13 @@ def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
     events = [
         log.append(
             "answered",
-            body=_answer(name, value, action, context, given=True),
+            body=_answer(name, result, action, context, given=True),
             outcome=name,
             actor=author.actor,
             reason=told.reason,
             key=author.key if place == 0 else None,
         )
-        for place, (name, value) in enumerate(results.items())
+        for place, (name, result) in enumerate(results.items())
     ]
     return Written(tuple(events), repeated=False)
 
@@ -128,22 +135,23 @@ def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
 def correct(log: Log, plan: Plan, place: Place, told: Told, author: Author, reason: str) -> Written:
     """Replace the value of a result at its place in the order; both values stay on record."""
     answer = find_answer(log, place, told.measured)
-    value = checked_result(plan, answer.outcome, told.value)
+    result = corrected_result(plan, answer, told)
     given = _changed(plan, answer.action, told.given)
     action = answer.action | given
-    change: dict[str, Any] = {"answer": answer.entry, "row": answer.row, "is": value}
+    body = _revised(result)
+    change: dict[str, Any] = {"answer": answer.entry, "row": answer.row, **body}
     change |= {"action": given} if given else {}
     found = repeat_of(
         log,
         author.key,
         ("corrected",),
-        lambda event: change.items() <= event.body.items() and same_reason(event, reason),
+        lambda event: _revises(event, change, result) and same_reason(event, reason),
     )
     if found is not None:
         return Written((found,), repeated=True)
-    if (value, action) == (answer.value, answer.action):
+    if (result, action) == (answer.result, answer.action):
         return Written((answer.latest,), repeated=True)
-    return _revise(log, answer, {"is": value, "action": action}, author, reason)
+    return _revise(log, answer, {**body, "action": action}, author, reason)
 
 
 def withdraw(log: Log, place: Place, author: Author, reason: str) -> Written:
@@ -189,7 +197,7 @@ def withdrawal_of(log: Log | Kept, place: Place) -> Withdrawal:
     if waiting:
         return Withdrawal(waiting)
     answer = find_answer(log, place, None)
-    return Withdrawal(answer=answer, done=(answer.latest,) if answer.value is None else ())
+    return Withdrawal(answer=answer, done=(answer.latest,) if answer.result is None else ())
 
 
 def _revise(
@@ -199,7 +207,7 @@ def _revise(
         "answer": answer.entry,
         "row": answer.row,
         "outcome": answer.outcome,
-        "was": answer.value,
+        "was": None if answer.result is None else answer.result.value,
         **change,
     }
     if answer.context:
@@ -217,9 +225,22 @@ def _revise(
     return Written((event,), repeated=False)
 
 
-def _says(event: Event, ticket: int | None, results: Mapping[str, float]) -> bool:
+def _says(event: Event, ticket: int | None, results: Mapping[str, Measurement]) -> bool:
     """Whether an event answers this question with one of these results."""
-    return event.ticket == ticket and results.get(str(event.outcome)) == event.body["value"]
+    known = measurement_of_body(event.body)
+    return event.ticket == ticket and results.get(str(event.outcome)) == known
+
+
+def _revised(result: Measurement) -> dict[str, Any]:
+    """The keys of a correction that say what the result is."""
+    body: dict[str, Any] = dict(result.to_body())
+    return {"is": body.pop("value"), **body}
+
+
+def _revises(event: Event, change: Mapping[str, Any], result: Measurement) -> bool:
+    """Whether an entry makes this correction."""
+    same = change.items() <= event.body.items()
+    return same and measurement_of_body(event.body, "is") == result
 
 
 def _takes_back(event: Event, place: Place) -> bool:
@@ -245,32 +266,36 @@ def _waiting(about: list[Event]) -> list[str]:
     return [] if answered and len(panel) == 1 else [name for name in panel if name not in answered]
 
 
-def results_of(plan: Plan, told: Told, panel: tuple[str, ...]) -> dict[str, float]:
-    """The given results: value by outcome."""
-    if isinstance(told.value, Mapping):
-        if told.measured is not None or not told.value:
-            raise InputError(f"a panel must be told as outcome: value, got {shown(told.value)}")
-        return {name: checked_result(plan, name, value) for name, value in told.value.items()}
+def results_of(plan: Plan, told: Told, panel: tuple[str, ...]) -> dict[str, Measurement]:
+    """The given results by outcome, checked."""
+    names = {outcome.name for outcome in plan.outcomes}
+    value = told.value
+    if isinstance(value, Mapping) and (set(value) <= names or not is_report(value)):
+        if told.measured is not None or not value:
+            raise InputError(f"a panel must be told as outcome: value, got {shown(value)}")
+        return {name: _measured(plan, name, each, told) for name, each in value.items()}
     name = told.measured
     if name is None and len(panel) != 1:
-        names = listed(list(panel)) if panel else "an outcome"
-        raise InputError(f"which outcome was measured must be said ({names}), got only a value")
+        wanted = listed(list(panel)) if panel else "an outcome"
+        raise InputError(f"which outcome was measured must be said ({wanted}), got only a value")
     name = panel[0] if name is None else name
-    return {name: checked_result(plan, name, told.value)}
+    return {name: _measured(plan, name, value, told)}
 
 
-def checked_result(plan: Plan, name: str, value: object) -> float:
-    """A result that can be recorded: a finite number, at most FARTHEST half-ranges from the baseline."""
-    outcome = plan.outcome(name)
-    number = checked_number(name, value)
-    if outcome.is_log and number <= 0:
-        raise InputError(f'{name} must be above 0 on scale="log", got {number:g}')
-    if not outcome.is_log and abs(number - outcome.level) > FARTHEST * outcome.half:
-        raise InputError(
-            f"{name} must lie within {FARTHEST:g} times half its range {outcome.low:g} to "
-            f"{outcome.high:g}, got {number:g}"
-        )
-    return number
+def _measured(plan: Plan, name: str, value: object, told: Told) -> Measurement:
+    return measured(plan.outcome(name), plan.factors, value, told.block)
+
+
+def corrected_result(plan: Plan, answer: Answer, told: Told) -> Measurement:
+    """What a result really is; a number alone corrects the value, and its error and block stay."""
+    known = answer.result
+    result = _measured(plan, answer.outcome, told.value, told)
+    if known is None:
+        return result
+    block = result.block or known.block
+    if isinstance(told.value, Mapping) or known.kind != VALUE:
+        return replace(result, block=block)
+    return replace(known, value=result.value, block=block)
 
 
 def _changed(plan: Plan, action: Setting, given: Mapping[str, object] | None) -> Setting:
@@ -283,9 +308,9 @@ def _changed(plan: Plan, action: Setting, given: Mapping[str, object] | None) ->
 
 
 def _answer(
-    name: str, value: float, action: Setting, context: Any, *, given: bool
+    name: str, result: Measurement, action: Setting, context: Any, *, given: bool
 ) -> dict[str, Any]:
-    body = {"outcome": name, "value": value, "action": action}
+    body: dict[str, Any] = {"outcome": name, **result.to_body(), "action": action}
     if context:
         body["context"] = context
     return {**body, "given": True} if given else body

@@ -8,6 +8,7 @@ from sidestep.errors import InputError
 from sidestep.studies import closing, recording
 from sidestep.studies.cards.told_card import told_card
 from sidestep.studies.factors import setting_of
+from sidestep.studies.measurement import report_of
 from sidestep.studies.reading import Reading
 from sidestep.studies.recording import Author, Told, Written
 from sidestep.studies.storage.events import Event
@@ -21,8 +22,14 @@ class Writing(Reading):
     def tell(
         self,
         ticket: int | Ticket | None,
-        value: Any,
+        value: Any = None,
         *,
+        se: float | str | None = None,
+        repeats: int | None = None,
+        below: float | None = None,
+        change: float | str | None = None,
+        against: Mapping[str, object] | None = None,
+        block: str | None = None,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
         context: Mapping[str, Any] | None = None,
@@ -33,7 +40,15 @@ class Writing(Reading):
         """Record a result; it is saved once this returns. Telling it again changes nothing.
 
         ticket     the question, or its number
-        value      a number in the unit of the outcome; for a panel {"sodium": 138.0, ...}
+        value      a number in the unit of the outcome; for a panel {"sodium": 138.0, ...}, where an
+                   outcome may also have parts: {"sodium": {"value": 138.0, "se": 0.5}, ...}
+        se         standard error of the value or the change, where it is an estimate
+        repeats    number of measurements that the value is the mean of
+        below      instead of a value: it is less than this, the limit of detection
+        change     instead of a value: the difference from a control measured side by side; in
+                   percent for an outcome on a log scale: "-4%"
+        against    the setting of that control, if it is not the baseline: {"dose": 10}
+        block      batch, device or laboratory, which may have a level of its own
         measured   the outcome that was measured, if not the one asked for
         given      what was really done, if not what was asked: {"dose": 35}
         context    context values of that round
@@ -42,7 +57,9 @@ class Writing(Reading):
         key        a repeated request with the same key is carried out once
         With ticket None it is a result without a question: `measured` and `given` describe it.
         """
-        told, number = Told(value, measured, given, context, reason), _number(ticket)
+        parts = {"se": se, "repeats": repeats, "below": below, "change": change, "against": against}
+        told = Told(report_of(value, **parts), measured, given, context, reason, block)
+        number = _number(ticket)
         author = Author(actor or self.actor, key)
         if number is None:
             author = author._replace(key=key or uuid4().hex)
@@ -52,9 +69,15 @@ class Writing(Reading):
     def correct(
         self,
         number: int | Ticket,
-        value: float,
+        value: Any = None,
         *,
         reason: str,
+        se: float | str | None = None,
+        repeats: int | None = None,
+        below: float | None = None,
+        change: float | str | None = None,
+        against: Mapping[str, object] | None = None,
+        block: str | None = None,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
         row: int | None = None,
@@ -64,15 +87,18 @@ class Writing(Reading):
         """Correct a result and record why; estimates are computed again.
 
         number     number of the question, or of the entry that recorded the result
-        value      the correct value
+        value      the correct value; its error, repeats and block stay unless they are told
         reason     why; it is recorded
+        se, repeats, below, change, against, block   what the result really was, as in `tell`
         given      what was really done, if that was wrong too
         measured   which result, if the question has several
         row        which result of an import, counted from 0 as in its entry in `history`
         actor      who corrects; None: the actor who opened the study
         key        a repeated request with the same key is carried out once
         """
-        told, place = Told(value, measured, given), (_number(number) or 0, row)
+        parts = {"se": se, "repeats": repeats, "below": below, "change": change, "against": against}
+        told = Told(report_of(value, **parts), measured, given, block=block)
+        place = (_number(number) or 0, row)
         author = Author(actor or self.actor, key)
         return self._write(
             lambda log: recording.correct(log, self.plan, place, told, author, reason)

@@ -127,7 +127,7 @@ def correct(
     """Correct a result, with a reason."""
     entry = settled_entry(visit.study, number, "correct", row)
     try:
-        value, measured = form.number("value", entry["outcome"]), form.maybe("measured")
+        value, measured = form.report("value", entry["outcome"]), form.maybe("measured")
         doubt = visit.study.verbs.doubt_correction(number, value, measured=measured, row=row)
         if doubt and not form.text("sure"):
             return doubted(request, visit, doubt, "change.html", {**entry, "typed": form})

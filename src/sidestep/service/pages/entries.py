@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from sidestep.service.pages.views import capital, day_text
-from sidestep.studies.cards.words import counted, plain, result_text, short
+from sidestep.studies.cards.words import counted, measured_text, plain, short
+from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import ERASED, Event
 
@@ -60,9 +61,8 @@ def _asked(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
 
 def _answered(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     body = event.body
-    text = (
-        f"{capital(body['outcome'])} {result_text(plan.outcome(body['outcome']), body['value'])}."
-    )
+    told = measured_text(plan.outcome(body["outcome"]), measurement_of_body(body), plan.factors)
+    text = f"{capital(body['outcome'])} {told}."
     if body.get("given"):
         text += f" {capital(plan.words.done)}: {short(plan.factors, body['action'])}."
     later = [
@@ -82,7 +82,9 @@ def _corrected(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     if body["is"] is None:
         text = f"{capital(body['outcome'])} {was} is taken back."
     else:
-        now = result_text(plan.outcome(body["outcome"]), body["is"])
+        now = measured_text(
+            plan.outcome(body["outcome"]), measurement_of_body(body, "is"), plan.factors
+        )
         text = f"{capital(body['outcome'])} {was} is now {now}."
     return (
         f"{_round(plan, about)} corrected.",

@@ -14,6 +14,7 @@ from sidestep.service.pages.shell import BROWSER, is_forms_secret
 from sidestep.service.problems import FORBIDDEN, MALFORMED, HttpProblem
 from sidestep.studies.factors import Factor
 from sidestep.studies.frames import Columns, csv_columns
+from sidestep.studies.measurement import read_report
 from sidestep.studies.values import checked_positive, read_number
 
 MOST = 3000  # fields
@@ -38,6 +39,10 @@ class Form(dict[str, list[str]]):
     def maybe_number(self, name: str, what: str) -> float | None:
         """A number as people write it; None if nothing was typed."""
         return self.number(name, what) if self.text(name) else None
+
+    def report(self, name: str, what: str) -> Any:
+        """A result as people write it: 2.31, or 2.31 ± 0.12, or < 0.3."""
+        return read_report(what, self.text(name))
 
     def column(self, name: str) -> list[str]:
         """Every value of a field that may come several times."""

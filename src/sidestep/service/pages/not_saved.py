@@ -14,7 +14,7 @@ from sidestep.service.pages.forms import Form
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.study_view import common
 from sidestep.studies.answers import Kept, entry_of, find_answer
-from sidestep.studies.cards.words import listed, plain, result_text
+from sidestep.studies.cards.words import listed, measured_text, typed_text
 from sidestep.studies.factors import Setting
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import withdrawal_of
@@ -77,13 +77,15 @@ def settled_entry(
     }
     if answer is None:
         return context
-    outcome, now = study.plan.outcome(answer.outcome), answer.value
+    outcome, now = study.plan.outcome(answer.outcome), answer.result
     return context | {
         "outcome": outcome.name,
         "unit": outcome.unit,
-        "value": "" if now is None else plain(now).replace("\u2212", "-"),
+        "value": "" if now is None else typed_text(outcome, now),
         "action": answer.action,
-        "holds": "" if now is None else f"{outcome.name} {result_text(outcome, now)}",
+        "holds": ""
+        if now is None
+        else f"{outcome.name} {measured_text(outcome, now, study.plan.factors)}",
     }
 
 

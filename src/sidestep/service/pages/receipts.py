@@ -8,7 +8,8 @@ from sidestep.service.pages.views import capital
 from sidestep.studies.advice import Best
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS
-from sidestep.studies.cards.words import percent, result_text
+from sidestep.studies.cards.words import measured_text, percent
+from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event
 
@@ -38,9 +39,11 @@ def headline(plan: Plan, event: Event) -> str:
     """Recorded: 138 mmol/L."""
     body = event.body
     if event.kind == "answered":
-        return f"Recorded: {result_text(plan.outcome(body['outcome']), body['value'])}"
+        told = measurement_of_body(body)
+        return f"Recorded: {measured_text(plan.outcome(body['outcome']), told, plan.factors)}"
     if event.kind == "corrected" and body["is"] is not None:
-        return f"Corrected to {result_text(plan.outcome(body['outcome']), body['is'])}"
+        told = measurement_of_body(body, "is")
+        return f"Corrected to {measured_text(plan.outcome(body['outcome']), told, plan.factors)}"
     return ""
 
 

@@ -14,11 +14,11 @@ from sidestep.service.pages.shell import go, page
 from sidestep.service.pages.views import day_text, question_view, uncapital
 from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question, question_of
-from sidestep.studies.cards.words import result_text
+from sidestep.studies.cards.words import measured_text
 from sidestep.studies.importing import doubt_of
+from sidestep.studies.measurement import read_report
 from sidestep.studies.recording import check_asked
 from sidestep.studies.ticket import Receipt
-from sidestep.studies.values import read_number
 
 
 class Telling(NamedTuple):
@@ -43,6 +43,7 @@ def tell(request: Request, telling: Telling, form: Form, visit: Visit | None = N
             telling.number,
             results,
             given=given,
+            block=form.maybe("block"),
             reason=form.maybe("reason"),
             actor=telling.actor,
             key=form.maybe("key"),
@@ -66,8 +67,9 @@ def tell_unasked(study: OpenStudy, form: Form, actor: str) -> Receipt:
     name = form.text("measured")
     return study.verbs.tell(
         None,
-        form.number("value", name),
+        form.report("value", name),
         measured=name,
+        block=form.maybe("block"),
         given=form.setting("given.", plan.factors),
         context=form.setting("context.", plan.context),
         actor=actor,
@@ -80,7 +82,7 @@ def doubt_unasked(study: OpenStudy, form: Form) -> str | None:
     if form.text("do") == "many":
         return doubt_of(study.plan, form.table("table") or {})
     name = form.text("measured")
-    return study.verbs.doubt(None, form.number("value", name), measured=name)
+    return study.verbs.doubt(None, form.report("value", name), measured=name)
 
 
 def asked_question(study: OpenStudy, number: int) -> Question:
@@ -90,14 +92,14 @@ def asked_question(study: OpenStudy, number: int) -> Question:
 
 def typed_results(
     telling: Telling, question: Question, form: Form
-) -> tuple[dict[str, float], dict[str, Any] | None]:
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """A value for every outcome that was typed, and what was really done where it was said."""
     plan = telling.study.plan
     results = {}
     for place, name in enumerate(outcome.name for outcome in plan.outcomes):
         text = form.text(f"value.{place}")
         if text and (name in question.panel or not telling.narrow):
-            results[name] = read_number(name, text)
+            results[name] = read_report(name, text)
     if not results:
         wanted = ", ".join(question.panel)
         raise InputError(f"a result must be typed ({wanted}), got none")
@@ -113,14 +115,16 @@ def holding(study: OpenStudy, number: int, sentence: str) -> dict[str, Any]:
     found = [find_answer(record, (seq, None), None) for seq in told]
     answers = [
         {
-            "value": result_text(study.plan.outcome(each.outcome), each.value),
+            "value": measured_text(
+                study.plan.outcome(each.outcome), each.result, study.plan.factors
+            ),
             "outcome": each.outcome,
             "entry": each.entry,
             "by": each.latest.actor,
             "at": day_text(each.latest.at),
         }
         for each in found
-        if each.value is not None
+        if each.result is not None
     ]
     return {"answers": answers, "sentence": sentence}
 

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from sidestep.studies.cards.card import Card, Prose, Section
-from sidestep.studies.cards.words import counted, local_time, plain, result_text, set_text, short
+from sidestep.studies.cards.words import counted, local_time, measured_text, plain, set_text, short
+from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
 
@@ -25,16 +26,25 @@ def entry_text(plan: Plan, event: Event) -> str:
         setting = body.get("action")
         named = {"accepted": "accepted: ", "overruled": "overruled, with "}.get(kind)
         return f"{named}{set_text(plan.factors, setting)}" if named and setting else kind
+    return _result_text(plan, event)
+
+
+def _result_text(plan: Plan, event: Event) -> str:
+    """What a result, or its correction, says."""
+    body = event.body
     outcome = plan.outcome(body["outcome"])
     about = f"question {event.ticket}" if event.ticket else "without a question"
-    if kind == "answered":
-        text = f"{about}: {body['outcome']} {result_text(outcome, body['value'])}"
+    if event.kind == "answered":
+        told = measured_text(outcome, measurement_of_body(body), plan.factors)
+        text = f"{about}: {body['outcome']} {told}"
         if body.get("given"):
             text += f" ({short(plan.factors, body['action'])} {plan.words.done})"
         return text
     was = "nothing" if body["was"] is None else plain(body["was"])
-    now = "taken back" if body["is"] is None else f"is now {result_text(outcome, body['is'])}"
-    return f"{about} corrected: {body['outcome']} {was} {now}"
+    if body["is"] is None:
+        return f"{about} corrected: {body['outcome']} {was} taken back"
+    now = measured_text(outcome, measurement_of_body(body, "is"), plan.factors)
+    return f"{about} corrected: {body['outcome']} {was} is now {now}"
 
 
 def verify_card(verdict: "Verdict", replay: "tuple[int, list[Difference]] | None" = None) -> Card:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sidestep.studies.cards.card import Card, Prose, Section
-from sidestep.studies.cards.words import counted, local_time, plain, with_unit
+from sidestep.studies.cards.words import counted, local_time, measured_text, plain, with_unit
+from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Written
 from sidestep.studies.storage.events import Event, written
@@ -55,10 +56,12 @@ def _told_text(plan: Plan, event: Event) -> str:
         return "The study is closed; results may still be told."
     if event.kind == "withdrawn":
         return f"Withdrawn: question {event.ticket} ({', '.join(body['outcomes'])})."
-    unit = plan.outcome(body["outcome"]).unit
+    outcome = plan.outcome(body["outcome"])
     if event.kind == "answered":
-        return f"Recorded: {body['outcome']} {with_unit(plain(body['value']), unit)}."
+        text = measured_text(outcome, measurement_of_body(body), plan.factors)
+        return f"Recorded: {outcome.name} {text}."
     was = "nothing" if body["was"] is None else plain(body["was"])
     if body["is"] is None:
-        return f"Taken back: {body['outcome']} {with_unit(was, unit)}."
-    return f"Corrected: {body['outcome']} {was} is now {with_unit(plain(body['is']), unit)}."
+        return f"Taken back: {body['outcome']} {with_unit(was, outcome.unit)}."
+    now = measured_text(outcome, measurement_of_body(body, "is"), plan.factors)
+    return f"Corrected: {body['outcome']} {was} is now {now}."

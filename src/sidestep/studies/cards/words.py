@@ -8,6 +8,7 @@ from datetime import datetime
 from shlex import quote
 
 from sidestep.studies.factors import Factor, Value
+from sidestep.studies.measurement import BELOW, CHANGE, Measurement
 from sidestep.studies.outcomes import Outcome
 
 MINUS = "\u2212"
@@ -91,6 +92,32 @@ def with_unit(text: str, unit: str) -> str:
 def result_text(outcome: Outcome, value: float) -> str:
     """A result with its unit, as a person writes it."""
     return with_unit(plain(value), outcome.unit)
+
+
+def measured_text(outcome: Outcome, result: Measurement, factors: tuple[Factor, ...] = ()) -> str:
+    """A result as a person says it: 2.31 ± 0.12 mmol/L; below 0.3; a change of -0.4 against ..."""
+    unit = outcome.change_unit if result.kind == CHANGE else outcome.unit
+    text = plain(result.value)
+    if result.se is not None:
+        text = f"{text} ± {plain(result.se)}"
+    text = with_unit(text, unit)
+    if result.kind == BELOW:
+        text = f"below {text}"
+    if result.kind == CHANGE:
+        control = "the baseline" if result.against is None else set_text(factors, result.against)
+        text = f"a change of {text} against {control}"
+    if result.repeats is not None:
+        text = f"{text}, the mean of {result.repeats}"
+    return text if result.block is None else f"{text} ({result.block})"
+
+
+def typed_text(outcome: Outcome, result: Measurement) -> str:
+    """A result as `read_report` reads it again, for a field that is typed in."""
+    mark = "%" if result.kind == CHANGE and outcome.is_log else ""
+    parts = [{BELOW: "< ", CHANGE: "change "}.get(result.kind, ""), plain(result.value), mark]
+    parts += [f" ± {plain(result.se)}{mark}"] if result.se is not None else []
+    parts += [f" x{result.repeats}"] if result.repeats is not None else []
+    return "".join(parts).replace(MINUS, "-")
 
 
 def limit_text(outcome: Outcome) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sidestep.errors import InputError, RecordError, StorageFull, StudyExists, StudyNotFound
+from sidestep.studies.measurement import is_new
 from sidestep.studies.storage.events import (
     ERASED,
     GENESIS,
@@ -30,7 +31,8 @@ from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.record import Flaw, pages
 from sidestep.studies.storage.store import Store, check_name
 
-FORMAT, VERSION = "sidestep study", 1
+FORMAT, VERSION = "sidestep study", 2
+PLAIN = 1  # the version of an export whose results are all values: version 0.2 reads no other
 
 _DIGEST = re.compile(r'"([0-9a-f]{64})"')
 _HEAD_KEYS = {"format", "version", "name", "status", "seq", "hash", "updated"}
@@ -43,7 +45,10 @@ Numbered = Iterator[tuple[int, Body]]
 def export_study(store: Store, name: str) -> Iterator[str]:
     """The lines of a study, without line breaks; RecordError if a row cannot be read."""
     head = store.head(name)
-    yield canonical(_head_line(head))
+    new = head.config.get("version", 1) != 1 or any(
+        is_new(each.body) for each in _events(store, head)
+    )
+    yield canonical(_head_line(head, new=new))
     known = set(store.blobs())
     named = {
         found
@@ -98,10 +103,10 @@ def _events(store: Store, head: Head) -> Iterator[Event]:
         yield event
 
 
-def _head_line(head: Head) -> Body:
+def _head_line(head: Head, *, new: bool) -> Body:
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if new else PLAIN,
         "name": head.name,
         "status": head.status,
         "seq": head.seq,
@@ -150,8 +155,10 @@ def _header(lines: Numbered) -> Body:
     number, header = next(lines, (1, {}))
     if header.get("format") != FORMAT:
         raise _refusal(number, f"the head of an export ({FORMAT!r})")
-    if header.get("version") != VERSION:
-        raise _refusal(number, f"an export of version {VERSION}; a newer sidestep may read it")
+    if header.get("version") not in (PLAIN, VERSION):
+        raise _refusal(
+            number, f"an export of version {PLAIN} or {VERSION}; a newer sidestep may read it"
+        )
     texts = all(isinstance(header.get(key), str) for key in _HEAD_KEYS - {"version", "seq"})
     if set(header) != _HEAD_KEYS or not texts or type(header["seq"]) is not int:
         raise _refusal(number, "a whole head of an export")
