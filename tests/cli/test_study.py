@@ -230,7 +230,7 @@ def test_a_closed_study_is_listed_as_such(started):
         (["tell", "bp", 2, "inf"], 2, ["number"]),
         (["tell", "bp", 2, "1e400"], 2, ["finite"]),
         (["tell", "bp", 2, "high"], 2, ["number", "high"]),
-        (["tell", "bp", 2, "<0.5"], 2, ["half the limit"]),
+        (["tell", "bp", 2, ">0.5"], 2, ["above a limit"]),
         (["tell", "bp", 2, "a=1", "b=2"], 2, ["outcome", "'a'"]),
         (["tell", "bp", 2, 4, "--yes", "--given", "aspirin=1"], 2, ["aspirin"]),
         (["tell", "bp", 2, 4, "--yes", "--given", "lisinopril=43"], 2, ["0 to 40 mg/day, got 43"]),
@@ -356,3 +356,22 @@ def test_escape_sequences_of_others_do_not_reach_the_terminal(started):
     refused = started("tell", "bp", 2, 140, "--yes")
     assert refused.returncode == 4
     assert "\x1b" not in refused.stderr
+
+
+def test_a_result_may_have_its_error_its_repeats_or_a_limit_on_a_terminal(run):
+    run("create", "bp", "--from", "study.toml")
+    here = ["--given", "lisinopril=10", "--given", "amlodipine=0", "--given", "chlortalidone=0"]
+    told = run("tell", "bp", "-", 4.1, "--se", 0.12, "--measured", "potassium", *here)
+    assert "potassium 4.1 ± 0.12 mmol/L" in told.stdout
+    told = run("tell", "bp", "-", "<3.3", "--measured", "potassium", *here, "--block", "lab B")
+    assert "potassium below 3.3 mmol/L (lab B)" in told.stdout
+    told = run("tell", "bp", "-", "sodium=139±0.5", "heart rate=70x3", *here)
+    assert "sodium 139 ± 0.5 mmol/L" in told.stdout
+    assert "heart rate 70 beats/min, the mean of 3" in told.stdout
+    control = ["--change", "-0.4", "--against", "lisinopril=30", "--measured", "potassium"]
+    assert "a change of −0.4 mmol/L against" in run("tell", "bp", "-", *control, *here).stdout
+    fixed = run("correct", "bp", 3, 4.2, "--se", 0.2, "--reason", "another device")
+    assert "is now 4.2 ± 0.2 mmol/L" in " ".join(fixed.stdout.split())
+    wrong = run("tell", "bp", "-", 4.1, "--se", 0.1, "--repeats", 2, *control[4:], *here)
+    assert wrong.returncode == 2
+    assert "se or repeats, got both" in wrong.stderr

@@ -19,6 +19,7 @@ from sidestep.errors import (
 from sidestep.service.client import Client
 from sidestep.service.remote import RemoteStudy
 from sidestep.service.wire import Answer, refused
+from sidestep.studies.measurement import Measurement
 from sidestep.studies.study import Study
 
 # what only a study on this machine has; a page needs them, a program does not
@@ -210,3 +211,26 @@ def test_threads_share_a_client(running):
         for thread in threads:
             thread.join()
         assert len(study.history()) == 7
+
+
+def test_results_with_errors_limits_and_controls_go_over_http_as_they_are(running):
+    here = clinic(running.store)
+    with Client(running.url) as client:
+        there = client.open("bp")
+        given = {**here.plan.baseline, "lisinopril": 10}
+        there.tell(None, 4.1, se=0.12, measured="potassium", given=given, block="lab B")
+        there.tell(None, below=3.3, measured="potassium", given=given)
+        there.tell(None, measured="potassium", change=-0.4, against={"lisinopril": 30}, given=given)
+        panel = {"sodium": {"value": 139.0, "repeats": 3}, "heart rate": 70.0}
+        told = there.tell(None, panel, given=given)
+        there.correct(told.entries[0], 139.5, repeats=2, reason="two of them")
+        with pytest.raises(InputError, match="se or repeats"):
+            there.tell(None, 4.1, se=0.1, repeats=2, measured="potassium", given=given)
+    kept = [result.measured for result in here._live.follow().results.values()]
+    assert kept == [
+        Measurement(4.1, se=0.12, block="lab B"),
+        Measurement(3.3, "below"),
+        Measurement(-0.4, "change", against={**here.plan.baseline, "lisinopril": 30.0}),
+        Measurement(139.5, repeats=2),
+        Measurement(70.0),
+    ]

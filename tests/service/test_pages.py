@@ -122,7 +122,7 @@ def test_a_surprising_value_must_be_confirmed_before_it_is_saved(running, clinic
     [
         ("4,2", "write 4.2 with a point"),
         ("", "a result must be typed"),
-        ("<5", "half the limit"),
+        (">5", "above a limit"),
         ("x", "must be a number"),
         ("1e9", "half its range"),
     ],
@@ -944,3 +944,20 @@ def test_past_results_between_the_steps_are_recorded_on_the_page(running, browse
         "value": "139",
     }
     assert "Saved as entry 3" in text_of(browser.post("/studies/bp/results", do="one", **one))
+
+
+def test_an_estimate_with_its_error_is_typed_saved_and_corrected_on_the_page(running, clinic_page):
+    name = measured(running, 12)
+    place = [outcome.name for outcome in (TARGET, *PROTECTED)].index(name)
+    middle = PLAUSIBLE[name][f"value__{place}"]
+    typed = {f"value__{place}": f"{middle} ± 0.5", "sure": "1", "reason": "a mean"}
+    page = text_of(clinic_page.post("/studies/bp/questions/12/answer", **typed))
+    assert f"{middle} ± 0.5" in page
+    change = clinic_page.get("/studies/bp/entries/13/correct").text
+    assert f'value="{middle} ± 0.5"' in change
+    clinic_page.post(
+        "/studies/bp/entries/13/correct",
+        **{"value": f"{middle} x3", "measured": name, "reason": "three of them", "sure": "1"},
+    )
+    kept = Study.open("bp", running.store).history(13)[0].body
+    assert (kept["is"], kept["repeats"]) == (float(middle), 3)

@@ -587,7 +587,7 @@ def test_results_from_before_are_learned_all_or_none(storage, refusal):
         (10**400, ["finite"]),
         ("4.2", ["number", "text"]),
         ("4,2", ["4.2", "point"]),
-        ("<0.5", ["half the limit"]),
+        ("<0.5", ["below=0.3"]),
         (True, ["True"]),
         (None, ["None"]),
         (1e12, ["half its range"]),

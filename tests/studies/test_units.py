@@ -196,7 +196,7 @@ def test_factors_and_outcomes_survive_json(thing):
         (lambda: checked_number("value", True), ["True"]),
         (lambda: checked_number("value", 1e200), ["1e+15"]),
         (lambda: read_number("value", "4,2"), ["4.2 with a point"]),
-        (lambda: read_number("value", "<0.5"), ["half the limit", "withdraw"]),
+        (lambda: read_number("value", "<0.5"), ["below=0.3", "withdraw"]),
         (lambda: read_number("value", "1,380"), ["1.380 with a point"]),
         (lambda: read_number("value", "nan"), ["'nan'"]),
         (lambda: read_number("value", "0x10"), ["'0x10'"]),

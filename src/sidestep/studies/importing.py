@@ -4,10 +4,10 @@ wide    a column for every factor and one for every measured outcome; empty cell
 long    a column for every factor, and the columns `outcome` and `value`
 
 Beside the column of an outcome there may be its standard error ("potassium se") or the number of
-measurements that it is the mean of ("potassium repeats"); in a long table the columns `se` and `repeats`. A
-cell may say "< 0.3" for what is below detection, "2.31 ± 0.12", or "change -0.4 ± 0.2". The column `block`
-names a batch, a device or a laboratory. Instead of the factors either may have the column `candidate`, with
-the numbers of candidates.
+measurements that it is the mean of ("potassium repeats"); in a long table the columns `se` and `repeats`.
+A cell may say "< 0.3" for what is below detection, "2.31 ± 0.12", or "change -0.4 ± 0.2". The column
+`block` names a batch, a device or a laboratory. Instead of the factors either may have the column
+`candidate`, with the numbers of candidates.
 """
 
 import math

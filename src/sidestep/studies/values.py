@@ -55,8 +55,9 @@ def _advice(text: str) -> str:
         return f"; write {text.replace(',', '.')} with a point for decimals, and thousands without"
     if re.match(r"[<>≤≥]", text):
         return (
-            "; beyond a limit is no number: tell the value that your protocol puts in its place "
-            "(often half the limit), or withdraw the question with a reason"
+            "; beyond a limit is no number: a result below detection is told as below=0.3, and "
+            "typed as < 0.3; above a limit, tell the value that your protocol puts in its place, or "
+            "withdraw the question with a reason"
         )
     return ""
 
