@@ -12,6 +12,8 @@ from sidestep.errors import InputError, UnknownNameError, UnreachedDirectionsWar
 
 NEEDED = {"lower-bound": {"horizon": 1000, "which": 1}, "warfarin": {"preset": "full-rank"}}
 NEEDED["warfarin-lookalike"] = NEEDED["warfarin"]
+NEEDED["unspanned"] = {"which": 1}
+NEEDED["spanning"] = NEEDED["lower-bound"]
 NEEDED["held-out"] = {"kind": "one-hot"}
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from sidestep.core import theory
 from sidestep.core.actions import UnitBall
@@ -98,13 +99,37 @@ def test_step_3_lengths_of_gaussian_vectors_stay_below_their_tail(oracle):
         assert oracle.at_most(failures, len(lengths), math.exp(-u))
 
 
-@pytest.mark.parametrize(("dim", "size"), [(6, 2), (8, 3), (12, 5)])
-def test_step_8_coefficients_have_the_mean_square_of_an_inverse_wishart(dim, size, oracle):
-    rng = np.random.default_rng(2)
-    theta = rng.standard_normal((20_000, size + 1, dim))
+def coefficients(dim, size, count):
+    theta = np.random.default_rng(2).standard_normal((count, size + 1, dim))
     gram = np.einsum("nij,nkj->nik", theta[:, 1:], theta[:, 1:])
-    x = np.linalg.solve(gram, np.einsum("nij,nj->ni", theta[:, 1:], theta[:, 0])[:, :, None])
-    assert oracle.mean_about((x**2).sum(axis=(1, 2)), size / (dim - size - 1))
+    moved = np.einsum("nij,nj->ni", theta[:, 1:], theta[:, 0])[:, :, None]
+    return np.linalg.solve(gram, moved)[:, :, 0]
+
+
+@pytest.mark.parametrize(("dim", "size"), [(6, 2), (8, 3), (12, 5)])
+def test_coefficients_have_the_mean_square_of_an_inverse_wishart(dim, size, oracle):
+    x = coefficients(dim, size, 20_000)
+    assert oracle.mean_about((x**2).sum(axis=1), size / (dim - size - 1))
+
+
+@pytest.mark.parametrize(("dim", "size"), [(6, 2), (5, 3), (4, 1), (12, 5)])
+def test_step_8_coefficients_have_the_mean_of_students_t(dim, size, oracle):
+    lengths = np.abs(coefficients(dim, size, 20_000)).sum(axis=1)
+    expected = theory.expected_coefficients(dim, size)
+    assert oracle.mean_about(lengths, expected)
+    assert not oracle.mean_about(lengths, 0.9 * expected)
+    assert not oracle.mean_about(lengths, 1.1 * expected)
+
+
+@pytest.mark.parametrize(("dim", "size"), [(3, 2), (4, 3), (8, 7)])
+def test_step_8_coefficients_have_their_distribution_where_one_direction_is_left(dim, size, oracle):
+    """There the mean square is infinite: the share of coefficients beyond t is compared instead."""
+    x = np.abs(coefficients(dim, size, 20_000)[:, 0]) * math.sqrt(dim - size + 1)
+    for t in (0.5, 1.0, 3.0):
+        expected = 2 * student_t.sf(t, dim - size + 1)
+        assert oracle.mean_about((x > t).astype(float), expected)
+    mean = student_t.expect(abs, args=(dim - size + 1,)) / math.sqrt(dim - size + 1)
+    assert theory.expected_coefficients(dim, size) == pytest.approx(size * mean, rel=1e-6)
 
 
 def test_the_bound_grows_like_the_root_of_the_horizon():
@@ -116,9 +141,16 @@ def test_the_bound_grows_like_the_root_of_the_horizon():
 def test_the_bound_says_where_it_does_not_hold(refusal):
     for problem in (
         Problem(6, 4, subspace_dim=2, noise_scale=0.1),
-        Problem(4, 3, subspace_dim=3, noise_scale=0.1),
+        Problem(4, 4, subspace_dim=4, noise_scale=0.1),
     ):
         assert "needs subspace_dim = n_protected" in refusal(theory.thompson_bound, problem, 100)
+
+
+def test_the_bound_holds_where_one_direction_is_left_and_proportional_needs_two(refusal):
+    problem = Problem(4, 3, subspace_dim=3, noise_scale=0.1)
+    assert theory.thompson_bound(problem, 100) > 0
+    said = refusal(theory.thompson_bound, problem, 100, query="proportional")
+    assert "n_protected <= dim - 2" in said
 
 
 def test_a_vector_with_less_noise_has_the_larger_potential():

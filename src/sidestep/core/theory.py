@@ -1,21 +1,27 @@
-"""The paper's bounds as numbers: what is printed, and what its proofs give once they are repaired.
+"""The bounds of docs/theory.md as numbers: those of the paper, repaired, and ours.
 
-function         form          what it is
-regret_bound     "main"        Theorem "known_subspace_dim"; its proof gives it at M = R = rho = 1 (B5)
-                 "appendix"    the same for any M, R and rho; proved where lambda_min <= 3 (B8)
-                 "corrected"   sqrt(lambda_min) for lambda_min, and no L inside the logarithm (B6, B8)
-                 "all"         no CORE-SET phase: every protected vector is kept (`coreset="all"`)
-coreset_rounds   "printed"     Theorem "CORE-SET", times d L rounds a sweep
-                 "certified"   the same for the stopping rule of ours, `coreset="certified"`
-oful_bound       "printed"     Remark "Comparison with OFUL"
-                 "corrected"   the proof of the appendix without protected vectors
-thompson_bound                 ours: Bayes regret of ProtectedThompson(query="widest"), L = s <= d - 2
-lower_bound      "printed"     Theorem "hardness"
-                 "corrected"   with the constants of its proof put right (C1 to C5)
+function              form          what it is
+regret_bound          "main"        Theorem "known_subspace_dim"; proved at M = R = rho = 1 (B5)
+                      "appendix"    the same for any M, R and rho; proved where lambda_min <= 3 (B8)
+                      "corrected"   sqrt(lambda_min) for lambda_min, no L inside the logarithm (B6, B8)
+                      "all"         no CORE-SET phase: every protected vector is kept (`coreset="all"`)
+                      "lazy"        the same until a core set is certified, then that core set
+coreset_rounds        "printed"     Theorem "CORE-SET", times d L rounds a sweep
+                      "certified"   the same for the stopping rule of ours, `coreset="certified"`
+                      "eigenvalue"  Algorithm 3: lambda_min is known, s is not
+oful_bound            "printed"     Remark "Comparison with OFUL"
+                      "corrected"   the proof of the appendix without protected vectors
+thompson_bound                      ours: Bayes regret of ProtectedThompson on the ball, L = s
+tolerance_bound                     ours: an optimist within tolerances, over arms
+explore_commit_bound                ours: ExploreThenCommit over arms that span
+lower_bound           "printed"     Theorem "hardness"
+                      "corrected"   with the constants of its proof put right (C1 to C5)
+unspanned_bound, spanning_bound, ball_bound, price_of_protection   ours: core/lower_bounds.py
 
-Upper bounds are for the unit ball and an exact optimistic action, and hold with probability 1 - delta;
-for finitely many arms none is known. They are not capped at 2 M T, which no policy can exceed. Numbers
-such as B8 refer to docs/deviations.md. Plain numpy: this file is cheap to import.
+Upper bounds of optimistic policies are for the unit ball and an exact optimistic action, and hold with
+probability 1 - delta. They are not capped at 2 M T, which no policy can exceed. The forms "printed",
+"main" and "appendix" are what is printed, also where it is not proved; every other function raises an
+error outside its conditions. Numbers such as B8 refer to docs/deviations.md. Plain numpy.
 """
 
 import math
@@ -24,21 +30,58 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_choice, check_positive, check_probability
+from sidestep.core.checks import check_choice, check_integer, check_positive, check_probability
 from sidestep.core.conditions import (
     amounts_of,
+    check_for_all_constraints,
     check_for_ball,
+    check_for_exploration,
+    check_for_levels_known,
     check_for_posterior_sampling,
+    check_for_printed_core_set,
+    check_gamma,
+    known_eigenvalue,
     known_subspace_dim,
     largest_noise,
 )
-from sidestep.core.coreset import after_check, certified_factor, error_bound
+from sidestep.core.coreset import (
+    EIGENVALUE_SHARE,
+    after_check,
+    certified_factor,
+    error_bound,
+    whole_error,
+)
+from sidestep.core.lower_bounds import (
+    Price,
+    ball_bound,
+    lower_bound,
+    price_of_protection,
+    spanning_bound,
+    unspanned_bound,
+)
 from sidestep.core.problem import Problem, per_vector
+
+__all__ = [
+    "Price",
+    "ball_bound",
+    "coreset_rounds",
+    "expected_coefficients",
+    "explore_commit_bound",
+    "explore_commit_rounds",
+    "lower_bound",
+    "oful_bound",
+    "price_of_protection",
+    "radius",
+    "regret_bound",
+    "spanning_bound",
+    "thompson_bound",
+    "tolerance_bound",
+    "unspanned_bound",
+]
 
 Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array
 
-GAMMA = 1 / 3  # share of the best lambda_min that either core set keeps
-FACTOR = certified_factor(GAMMA)  # c of the certified rule, 2 + sqrt(3)
+GAMMA = 1 / 3  # share of the best lambda_min that a core set keeps
 ENDLESS = 1e300  # sweeps; a bound beyond is infinite
 
 
@@ -81,33 +124,36 @@ def regret_bound(
     *,
     form: str = "appendix",
     coreset: str = "certified",
+    gamma: float = GAMMA,
 ) -> Amount:
     """Regret of Protected LinUCB on the unit ball, at most, w.p. 1 - delta; `eigenvalue` is lambda_min.
 
-    `coreset` names the rule whose rounds "corrected" pays for: "certified" or "printed"; the other
-    forms have no choice. Where no subspace_dim is told, "all" takes the largest s there can be.
-    Without protected vectors there is `oful_bound`.
+    `coreset` names the rule whose rounds "corrected" pays for: "certified", "printed", or "eigenvalue",
+    Algorithm 3, for a problem that knows lambda_min and not s. The other forms have no choice. Where no
+    subspace_dim is told, "all", "lazy" and Algorithm 3 take the largest s there can be. "lazy" counts
+    both of its parts over all T rounds. Without protected vectors there is `oful_bound`.
 
     problem      sizes, noise and bounds; its actions are the unit ball
     horizon      T, a number or an array
     eigenvalue   lambda_min, smallest eigenvalue of the Gram matrix of the best s protected vectors
     delta        probability with which the bound may fail
     rho          regulariser
-    form         "main", "appendix", "corrected" or "all"; docs/theory.md says which is proved when
-    coreset      "certified" or "printed"
+    form         "main", "appendix", "corrected", "all" or "lazy"; docs/theory.md says when each is proved
+    coreset      "certified", "printed" or "eigenvalue"
+    gamma        share of lambda_min that the certified core set keeps, as told to the policy
 
     >>> import sidestep as ss
     >>> problem = ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.001)
     >>> round(ss.theory.regret_bound(problem, 1000, 0.85, form="corrected"))
     1187
     """
-    check_choice("form", form, ("main", "appendix", "corrected", "all"))
-    check_choice("coreset", coreset, ("certified", "printed"))
+    check_choice("form", form, ("main", "appendix", "corrected", "all", "lazy"))
+    check_choice("coreset", coreset, ("certified", "printed", "eigenvalue"))
     check_probability("delta", delta)
-    T, s = (
-        amounts_of("horizon", horizon),
-        known_subspace_dim(problem, eigenvalue, unknown=form == "all"),
-    )
+    check_gamma(gamma)
+    kept_all = form in ("all", "lazy")
+    unknown = kept_all or (form == "corrected" and coreset == "eigenvalue")
+    T, s = amounts_of("horizon", horizon), known_subspace_dim(problem, eigenvalue, unknown=unknown)
     check_for_ball(problem)
     d, L, M = problem.dim, problem.n_protected, problem.norm_bound
     share, which = delta / (2 * (L + 1)), "printed" if form in ("main", "appendix") else "corrected"
@@ -118,30 +164,46 @@ def regret_bound(
         core_set = 4608 * L**3 * d * ratio * ratio
         return _plain(12 * math.sqrt(2) * (s + 1) / eigenvalue * play + core_set)
     if form == "appendix":
-        slope, vectors, growth = 1 + 3 * math.sqrt(s) / eigenvalue * M, s + 1, T * L / rho
+        spread = (1 + 3 * math.sqrt(s) / eigenvalue * M) ** 2 * beta + M * M
         rounds = coreset_rounds(problem, eigenvalue, delta / 2)
-    elif form == "corrected":
-        slope, vectors, growth = 1 + M * math.sqrt(s / GAMMA / eigenvalue), s + 1, T / rho
-        rounds = _whole_rounds(problem, eigenvalue, delta / 2, coreset)
-    else:
-        slope, vectors, growth = 1 + M * math.sqrt(s / eigenvalue), L + 1, T / rho
-        rounds = 0.0
-    return _plain(_play(slope * slope * beta + M * M, vectors * T, d, growth) + 2 * M * rounds)
+        return _plain(_play(spread, (s + 1) * T, d, T * L / rho) + 2 * M * rounds)
+    if kept_all:
+        check_for_all_constraints(problem)
+    keeps = 1.0 if problem.subspace_dim == L else (gamma if coreset == "certified" else GAMMA)
+    spread, every = (
+        (1 + M * math.sqrt(s / of / eigenvalue)) ** 2 * beta + M * M for of in (keeps, 1.0)
+    )
+    on_core_set = _play(spread, (s + 1) * T, d, T / rho)
+    on_all = _play(every, (L + 1) * T, d, T / rho)
+    if form == "all":
+        return _plain(on_all)
+    if form == "lazy":
+        return _plain(on_all + on_core_set)
+    rounds = _whole_rounds(problem, eigenvalue, delta / 2, coreset, gamma)
+    return _plain(on_core_set + 2 * M * rounds)
 
 
 def coreset_rounds(
-    problem: Problem, eigenvalue: float, delta: float = 0.001, *, form: str = "printed"
+    problem: Problem,
+    eigenvalue: float,
+    delta: float = 0.001,
+    *,
+    form: str = "printed",
+    gamma: float = GAMMA,
 ) -> float:
     """Rounds of CORE-SET at most, d L times the sweeps; `delta` is the phase's own, half a policy's.
 
     "printed" is the theorem to the letter: not rounded to whole sweeps, and not skipped at L = s.
     "certified" is the first check n with sqrt(lambda_min) >= (c+1) e_n: wherever all estimates are
     within e_n of the truth, the best set reads at least sqrt(lambda_min) - e_n >= c e_n and is taken.
+    "eigenvalue" is Algorithm 3 for a problem that knows lambda_min and not s: the first n at which the
+    error of all estimates is at most 0.2113 sqrt(lambda_min), a number that is fixed beforehand.
 
     problem      sizes, noise and bounds
     eigenvalue   lambda_min
     delta        probability with which the phase may fail
-    form         "printed" or "certified"
+    form         "printed", "certified" or "eigenvalue"
+    gamma        share of lambda_min that the certified core set keeps
 
     >>> import sidestep as ss
     >>> problem = ss.Problem(dim=6, n_protected=4, subspace_dim=2, noise_scale=0.001)
@@ -149,11 +211,19 @@ def coreset_rounds(
     24.0
     """
     check_probability("delta", delta)
-    check_choice("form", form, ("printed", "certified"))
-    s = known_subspace_dim(problem, eigenvalue)
+    check_choice("form", form, ("printed", "certified", "eigenvalue"))
+    check_gamma(gamma)
+    s = known_subspace_dim(problem, eigenvalue, unknown=form == "eigenvalue")
     d, L, R, M = problem.dim, problem.n_protected, largest_noise(problem, 1), problem.norm_bound
+    if form == "eigenvalue":
+        known_eigenvalue(problem, eigenvalue)
+        root = whole_error(d, L, R, 1.0, delta) / (EIGENVALUE_SHARE * math.sqrt(eigenvalue))
+        return d * L * max(1.0, float(np.ceil(root * root)))
     if form == "certified":
-        return 0.0 if s == L else d * L * _certified_sweeps(d, L, s, R, eigenvalue, delta)
+        if s == L:
+            return 0.0
+        factor = certified_factor(gamma)
+        return d * L * _certified_sweeps((d, L, s), R, eigenvalue, delta, factor)
     ratio = 24 * L * R * (M + R) * _printed_log(d, L, delta) / eigenvalue  # 24^2 = 576
     return d * L * ratio * ratio
 
@@ -191,63 +261,176 @@ def oful_bound(
     return _plain(_play(beta + (M * A) ** 2, T, d, T * A**2 / rho))
 
 
-def thompson_bound(problem: Problem, horizon: Amount) -> Amount:
-    """Regret of posterior sampling with the widest query on the unit ball, at most, in expectation.
+def expected_coefficients(dim: int, size: int) -> float:
+    """E|x|_1 of the coefficients x of P theta_0 in `size` protected vectors, all N(0, tau^2 I).
 
-    The expectation is over vectors drawn from the prior N(0, M^2/d) as well, and over Gaussian noise.
-    Every protected vector must count (L = s), and s <= d - 2. Outcomes may differ in noise and cost, and
-    no tolerance or level is part of it. Proof: docs/theory.md, "posterior sampling on the ball", whose
-    names the lines have.
+    Every x_i is Student's t with d - s + 1 degrees of freedom, divided by their root; so the sum is
+    s Gamma((d-s)/2) / (sqrt(pi) Gamma((d-s+1)/2)), finite for s <= d - 1. tau does not matter.
+
+    dim    d
+    size   s, from 0 to d - 1
+
+    >>> import sidestep as ss
+    >>> round(ss.theory.expected_coefficients(6, 2), 3)
+    0.849
+    """
+    check_integer("dim", dim, low=1)
+    check_integer("size", size, low=0, high=dim - 1)
+    ratio = math.lgamma((dim - size) / 2) - math.lgamma((dim - size + 1) / 2)
+    return size * math.exp(ratio) / math.sqrt(math.pi)
+
+
+def thompson_bound(problem: Problem, horizon: Amount, *, query: str = "widest") -> Amount:
+    """Regret of posterior sampling on the unit ball, at most, in expectation over the prior as well.
+
+    The prior is N(0, M^2/d) for every vector, the noise Gaussian. Every protected vector must count
+    (L = s), and s <= d - 1, for the query "proportional" s <= d - 2. Outcomes may differ in noise and
+    cost, and no tolerance or level is part of it. Proofs: docs/theory.md, Theorems 4 and 5, whose names
+    the lines have.
 
     problem   sizes, noise and bounds; its actions are the unit ball
     horizon   T, a number or an array
+    query     of ProtectedThompson: "widest" or "proportional"
 
     >>> import sidestep as ss
     >>> problem = ss.Problem(dim=6, n_protected=2, subspace_dim=2, noise_scale=0.1)
     >>> round(ss.theory.thompson_bound(problem, 1000))
-    2085
+    1878
     """
+    check_choice("query", query, ("widest", "proportional"))
     T = np.maximum(amounts_of("horizon", horizon), 1.0)  # at least one round
     check_for_ball(problem)
     d, s, R, M = problem.dim, problem.n_protected, largest_noise(problem), problem.norm_bound
-    check_for_posterior_sampling(problem)
+    check_for_posterior_sampling(problem, most=d - 1 if query == "widest" else d - 2)
     costs = per_vector(problem.costs, s + 1)
     rho = (float(problem.noise.min()) / M) ** 2 * d  # the smallest rho of the prior
-    potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho)) / math.log(2)  # K
+    potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho))
     tail = math.sqrt(d) + np.sqrt(2 * np.log(2 * (s + 1) * T * T))  # Q
-    slope = 1 + s / math.sqrt(d - s - 1)  # at least E[1 + |x|_1]
+    if query == "proportional":
+        weights = problem.noise / np.sqrt(costs)
+        root = weights[0] + weights[1:].sum() / math.sqrt(max(d - s - 1, 1))
+        widths = potential / (rho * math.log1p(1 / rho))  # K'
+        return _plain(2 * math.sqrt(costs.max()) * tail * root * np.sqrt(widths * T) + 2 * M)
+    potential = potential / math.log(2)  # K
+    slope = 1 + expected_coefficients(d, s)  # E[1 + |x|_1]
     dear = math.sqrt(costs.max() / costs.min())
     play = 2 * dear * R * tail * slope * np.sqrt(potential * T)
     start = potential * M * (2 + np.sqrt(2 * np.log(T) / d))
     return _plain(play + start + 2 * M)
 
 
-def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "printed") -> Amount:
-    """What the larger of two expected regrets is at least, for any player of the pair of the theorem.
+def tolerance_bound(
+    problem: Problem, horizon: Amount, delta: float = 0.001, rho: float = 1.0
+) -> Amount:
+    """Regret of the optimist within tolerances, over arms that may change, at most, w.p. 1 - delta.
 
-    "printed" knows no noise scale and starts at T = 256; its proof needs R >= 0.386 (C4). "corrected"
-    is for Gaussian noise and the pair with alpha = sqrt(R) T^(-1/4), where alpha <= 1/4: gaps are at
-    least 0.78 alpha, the divergence D is at most T (2.5 alpha^2)^2 / (2 R^2) = 3.125, and the third
-    arm is on offer in a third of the rounds but for a chance of exp(-T/18). Elsewhere it is 0.
+    The optimist of docs/theory.md, Theorem 8; no policy of this package is that optimist. Levels must be
+    known, and rho at least the square of action_bound.
 
-    horizon       T, a number or an array
-    noise_scale   R
-    form          "printed" or "corrected"
+    problem   sizes, noise, bounds, tolerances and penalties
+    horizon   T, a number or an array
+    delta     probability with which the bound may fail
+    rho       regulariser
 
     >>> import sidestep as ss
-    >>> round(ss.theory.lower_bound(10_000, form="corrected"), 2)
-    1.43
+    >>> problem = ss.Problem(dim=3, n_protected=1, noise_scale=0.1, tolerance=0.2, penalty=2.0)
+    >>> round(ss.theory.tolerance_bound(problem, 10**6))
+    178041
     """
-    check_choice("form", form, ("printed", "corrected"))
-    if np.ndim(noise_scale) or noise_scale != 0:
-        check_positive("noise_scale", noise_scale)
     T = amounts_of("horizon", horizon)
-    if form == "printed":
-        return _plain(np.where(T >= 256, math.exp(-21) / 16 * T**0.75, 0.0))
-    alpha = math.sqrt(noise_scale) * T**-0.25
-    told_apart = math.exp(-3.125) / 2 - 2 * np.exp(-T / 18)
-    both = 0.78 * alpha * (T / 6) * told_apart
-    return _plain(np.where(alpha <= 0.25, np.maximum(both / 2, 0.0), 0.0))
+    check_probability("delta", delta)
+    penalty = check_for_levels_known(problem, rho)
+    n, d, A = problem.n_vectors, problem.dim, problem.action_bound
+    widest = radius(problem, T, rho, delta / n, form="corrected")
+    largest = max(1.0, float(penalty.max(initial=0.0)))
+    sums = 2 * n * d * T * np.log1p(T * A * A / (d * rho))
+    return _plain(2 * n * largest * widest * np.sqrt(sums))
+
+
+def explore_commit_bound(
+    problem: Problem,
+    horizon: float,
+    singular_value: float,
+    kappa: float,
+    rounds: int | None = None,
+    *,
+    delta: float = 0.001,
+    rho: float = 0.1,
+) -> float:
+    """Regret of ExploreThenCommit over fixed arms that span, at most, w.p. 1 - delta; of order T^(2/3).
+
+    Docs/theory.md, Theorem 6. The rank must be known.
+
+    problem          sizes, noise and bounds
+    horizon          T
+    singular_value   sigma_s, the smallest of the protected vectors that is not zero
+    kappa            smallest eigenvalue of the mean of a a' over the arms
+    rounds           how long it explores; None: as long as the bound is smallest
+    delta            probability with which the bound may fail
+    rho              regulariser
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=3, n_protected=1, subspace_dim=1, noise_scale=0.1)
+    >>> round(ss.theory.explore_commit_bound(problem, 10**6, 0.9, 0.1))
+    122817
+    """
+    _, found = _explored(problem, horizon, singular_value, kappa, rounds, delta, rho)
+    return float(found.min())
+
+
+def explore_commit_rounds(
+    problem: Problem,
+    horizon: float,
+    singular_value: float,
+    kappa: float,
+    *,
+    delta: float = 0.001,
+    rho: float = 0.1,
+) -> int:
+    """How long to explore, so that `explore_commit_bound` is smallest (up to a share of 1%).
+
+    problem, horizon, singular_value, kappa, delta, rho   as in `explore_commit_bound`
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=3, n_protected=1, subspace_dim=1, noise_scale=0.1)
+    >>> ss.theory.explore_commit_rounds(problem, 10**6, 0.9, 0.1)
+    22212
+    """
+    N, found = _explored(problem, horizon, singular_value, kappa, None, delta, rho)
+    return int(N[found.argmin()])
+
+
+def _explored(
+    problem: Problem,
+    horizon: float,
+    singular_value: float,
+    kappa: float,
+    rounds: int | None,
+    delta: float,
+    rho: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Numbers of rounds of exploration, and the bound for each."""
+    T = float(check_for_exploration(problem, horizon, singular_value, kappa, rounds))
+    check_probability("delta", delta)
+    check_positive("rho", rho)
+    d, L, n = problem.dim, problem.n_protected, problem.n_vectors
+    R, M, A = largest_noise(problem), problem.norm_bound, problem.action_bound
+    N = (
+        np.unique(np.geomspace(1, max(T, 1), 4000).round())
+        if rounds is None
+        else np.array([rounds])
+    )
+    each = np.floor(N / n)  # measurements of every vector, at least
+    lost = np.sqrt(2 * A * A * math.log(2 * n * d / delta) / np.maximum(each * kappa, 1e-300))
+    strength = rho + np.maximum(1 - lost, 0.0) * each * kappa
+    tail = math.sqrt(d) + math.sqrt(2 * math.log(2 * n / delta))
+    e = np.minimum((rho * M / np.sqrt(strength) + R * tail) / np.sqrt(strength), 1e300)
+    whole = math.sqrt(L) * e
+    turned = np.where(
+        whole < singular_value / 2, whole / np.maximum(singular_value - whole, 1e-300), 1.0
+    )
+    wrong = np.minimum(2 * A * (e + M * turned), 2 * A * M)
+    return N, 2 * A * M * np.minimum(N, T) + wrong * np.maximum(T - N, 0.0)
 
 
 def _play(spread: FloatArray, plays: FloatArray, d: int, growth: FloatArray) -> FloatArray:
@@ -259,19 +442,26 @@ def _printed_log(d: int, L: int, delta: float) -> float:
     return d * math.log(6) + math.log(L / delta)
 
 
-def _whole_rounds(problem: Problem, eigenvalue: float, delta: float, form: str) -> float:
+def _whole_rounds(
+    problem: Problem, eigenvalue: float, delta: float, form: str, gamma: float
+) -> float:
     """Rounds in whole sweeps, at least one; none where the core set is forced, L = s (A12)."""
     if problem.n_protected == problem.subspace_dim:
         return 0.0
+    if form == "printed":
+        check_for_printed_core_set(problem, _printed_log(problem.dim, problem.n_protected, delta))
     sweep = problem.dim * problem.n_protected
-    sweeps = coreset_rounds(problem, eigenvalue, delta, form=form) / sweep
+    sweeps = coreset_rounds(problem, eigenvalue, delta, form=form, gamma=gamma) / sweep
     return sweep * max(1.0, float(np.ceil(sweeps)))
 
 
-def _certified_sweeps(d: int, L: int, k: int, R: float, eigenvalue: float, delta: float) -> float:
+def _certified_sweeps(
+    sizes: tuple[int, int, int], R: float, eigenvalue: float, delta: float, factor: float
+) -> float:
     """First check at which the certified rule must stop; checks and e_n as in core.coreset."""
+    d, L, k = sizes
     at, number = 1, 1
-    while math.sqrt(eigenvalue) < (FACTOR + 1) * error_bound(
+    while math.sqrt(eigenvalue) < (factor + 1) * error_bound(
         d, L, k, R, float(at), delta / (number * (number + 1))
     ):
         at, number = after_check(at), number + 1

@@ -3,7 +3,14 @@
 from sidestep.environments.catalog import WORLDS, from_config
 from sidestep.environments.genie import Genie
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
-from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
+from sidestep.environments.hard import (
+    blind_spot,
+    blind_spot_family,
+    failure,
+    lower_bound,
+    spanning,
+    unspanned,
+)
 from sidestep.environments.held_out import held_out
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
@@ -28,7 +35,9 @@ __all__ = [
     "guarded_arms",
     "held_out",
     "lower_bound",
+    "spanning",
     "synthetic",
+    "unspanned",
     "warfarin",
     "warfarin_lookalike",
 ]

@@ -6,7 +6,14 @@ from typing import Any
 
 from sidestep.core.lookup import check_knobs, imported, look_up
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
-from sidestep.environments.hard import blind_spot, blind_spot_family, failure, lower_bound
+from sidestep.environments.hard import (
+    blind_spot,
+    blind_spot_family,
+    failure,
+    lower_bound,
+    spanning,
+    unspanned,
+)
 from sidestep.environments.held_out import held_out
 from sidestep.environments.instance import Instance
 from sidestep.environments.real import diabetes
@@ -22,6 +29,8 @@ WORLDS: dict[str, Maker] = {
     "warfarin-lookalike": warfarin_lookalike,
     "failure": failure,
     "lower-bound": lower_bound,
+    "unspanned": unspanned,
+    "spanning": spanning,
     "blind-spot": blind_spot,
     "blind-spot-family": blind_spot_family,
     "diabetes": diabetes,

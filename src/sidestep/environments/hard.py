@@ -1,4 +1,4 @@
-"""Worlds that are hard on purpose: optimism locks in, regret is T^(3/4), good arms are uninformative."""
+"""Worlds that are hard on purpose: optimism locks in, arms do not span, good arms are uninformative."""
 
 import math
 
@@ -8,6 +8,7 @@ from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer, check_positive
 from sidestep.core.geometry import orthonormal, project_off
+from sidestep.core.lower_bounds import check_spanning, spanning_angle
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import Menus
 from sidestep.environments.synthetic import unit_rows
@@ -82,6 +83,64 @@ def lower_bound(
     theta = _unit(math.pi / 2 - alpha, 0.0 if which == 1 else -alpha)
     arms = _unit(math.pi - alpha, 2 * alpha, math.pi - 3 * alpha)
     return Instance(theta, Menus([arms[:2], arms]), noise_scale=noise_scale)
+
+
+def unspanned(which: int, noise_scale: float = 0.1) -> Instance:
+    """One of a pair of problems with two fixed arms that no feedback distinguishes.
+
+    d = 2, L = s = 1, arms e_1 and -e_1, theta_0 = e_2, theta_1 = (1, 1) / sqrt 2 in problem 1 and
+    (1, -1) / sqrt 2 in problem 2. The arms show only the first coordinates of the vectors, which agree;
+    the reward of e_1 is -1/2 in one and 1/2 in the other. So the regrets of any policy on the two add up
+    to T (docs/theory.md, Theorem 9; `theory.unspanned_bound`).
+
+    which         1 or 2
+    noise_scale   R
+
+    >>> import sidestep as ss
+    >>> [round(ss.environments.unspanned(k).reward([1.0, 0.0]), 2) for k in (1, 2)]
+    [-0.5, 0.5]
+    """
+    check_integer("which", which, low=1, high=2)
+    protected = np.array([1.0, 1.0 if which == 1 else -1.0]) / math.sqrt(2)
+    theta = np.array([[0.0, 1.0], protected])
+    return Instance(theta, Arms(np.array([[1.0, 0.0], [-1.0, 0.0]])), noise_scale=noise_scale)
+
+
+def spanning(
+    horizon: int,
+    which: int,
+    kappa: float = 0.1,
+    noise_scale: float = 0.1,
+    strength: float = 0.9,
+) -> Instance:
+    """One of the pair behind the T^(2/3) lower bound: fixed arms that span, of which one informs.
+
+    d = 3, L = s = 1, theta_0 = (0, 1, 1) / sqrt 2, theta_1 = sigma (cos eps, +-sin eps, 0), arms e_1,
+    -e_1, (0, sqrt kappa, -sqrt(1 - kappa)) and -e_3. Only the third arm shows the sign, on which depends
+    which of the first two is best, and every play of it costs at least c > 0. eps depends on T
+    (docs/theory.md, Theorem 10; `theory.spanning_bound`).
+
+    horizon       T, which eps depends on
+    which         1 or 2: the sign
+    kappa         how well the third arm informs, at most 1/6
+    noise_scale   R
+    strength      sigma, length of the protected vector, at most 1
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.spanning(1000, which=1)
+    >>> [round(world.reward(arm), 2) for arm in world.actions.vectors]
+    [-0.04, 0.04, -0.45, -0.71]
+    """
+    check_integer("horizon", horizon, low=1)
+    check_integer("which", which, low=1, high=2)
+    check_spanning(kappa, noise_scale, strength, 1.0)
+    angle = spanning_angle(horizon, kappa, noise_scale, strength)
+    sign = 1.0 if which == 1 else -1.0
+    target = np.array([0.0, 1.0, 1.0]) / math.sqrt(2)
+    protected = strength * np.array([math.cos(angle), sign * math.sin(angle), 0.0])
+    informative = [0.0, math.sqrt(kappa), -math.sqrt(1 - kappa)]
+    arms = np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], informative, [0.0, 0.0, -1.0]])
+    return Instance(np.array([target, protected]), Arms(arms), noise_scale=noise_scale)
 
 
 def blind_spot(noise_scale: float = 0.1) -> Instance:
