@@ -40,6 +40,6 @@ def test_the_demo_plays_by_itself_and_shows_the_truth_beside_it(demo):
 
 
 def test_the_demo_can_be_played_by_hand(demo):
-    printed = demo(typed="\nb\n4,2\n150\nq\n")
+    printed = demo(typed="\nb\n1,234\n150\nq\n")
     assert printed.count("Measure") == 3
     assert printed.count("Saved as entry") == 2

@@ -68,9 +68,9 @@ def test_a_study_with_a_context_is_asked_told_judged_and_closed(run):
 
 
 def test_data_go_to_stdout_and_talk_to_stderr(started):
-    refused = started("tell", "bp", 2, "4,2")
+    refused = started("tell", "bp", 2, "1,380")
     assert refused.stdout == ""
-    assert "4.2 with a point" in refused.stderr
+    assert "may be 1.380 or 1380" in refused.stderr
     exported = started("export", "bp", "--out", "bp.jsonl")
     assert exported.stdout == ""
     assert "bp.jsonl" in exported.stderr

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from sidestep.errors import InputError
 from sidestep.studies.candidates import MOST, candidates_of
 from sidestep.studies.factors import Factor, setting_of
 from sidestep.studies.outcomes import Outcome
@@ -195,9 +196,10 @@ def test_factors_and_outcomes_survive_json(thing):
         (lambda: checked_number("value", 10**400), ["finite"]),
         (lambda: checked_number("value", True), ["True"]),
         (lambda: checked_number("value", 1e200), ["1e+15"]),
-        (lambda: read_number("value", "4,2"), ["4.2 with a point"]),
+        (lambda: checked_number("value", "4,2"), ["4.2 with a point"]),
+        (lambda: read_number("value", "1.234,5"), ["thousands without separators"]),
         (lambda: read_number("value", "<0.5"), ["below=0.3", "withdraw"]),
-        (lambda: read_number("value", "1,380"), ["1.380 with a point"]),
+        (lambda: read_number("value", "1,380"), ["may be 1.380 or 1380"]),
         (lambda: read_number("value", "nan"), ["'nan'"]),
         (lambda: read_number("value", "0x10"), ["'0x10'"]),
     ],
@@ -238,3 +240,28 @@ def test_the_grid_is_every_combination():
     assert grid.setting(1) == {"a": 0.0, "b": "y"}
     assert grid.find({"a": 0.0, "b": "y"}) == 1
     assert candidates_of([Factor("a", 0, 2)], None).is_box
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("4,2", 4.2),
+        ("\u22120,125", -0.125),
+        ("138,0", 138.0),
+        ("12,3456", 12.3456),
+        ("1234,567", 1234.567),
+        ("0,250", 0.25),
+        (",5", 0.5),
+        ("1.380", 1.38),
+    ],
+)
+def test_a_decimal_comma_is_understood_where_it_can_mean_nothing_else(typed, meant):
+    assert read_number("value", typed) == meant
+
+
+@pytest.mark.parametrize(
+    "typed", ["1,380", "-12,500", "999,000", "1,2,3", "1.234,5", "1,234.5", ","]
+)
+def test_a_comma_that_may_separate_thousands_is_refused(typed):
+    with pytest.raises(InputError, match="value must be a number"):
+        read_number("value", typed)

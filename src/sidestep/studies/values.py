@@ -23,6 +23,9 @@ from sidestep.errors import InputError
 LARGEST = 1e15  # a float does not represent larger numbers exactly
 LONGEST_NAME = 100
 
+COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")  # a decimal comma
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # which may as well separate thousands
+
 
 def checked_number(what: str, value: object) -> float:
     """The value as a float; raises one sentence if it is not a usable number."""
@@ -41,8 +44,13 @@ def checked_number(what: str, value: object) -> float:
 
 
 def read_number(what: str, text: str) -> float:
-    """A number from its text, with a decimal point; raises one sentence with advice otherwise."""
+    """A number from its text, with a decimal point, or with a comma where that can mean nothing else.
+
+    4,2 and 0,125 are understood; 1,380 may be 1.38 or 1380 and is refused. One sentence with advice.
+    """
     cleaned = text.strip().replace("\u2212", "-")
+    if COMMA.fullmatch(cleaned) and not GROUPED.fullmatch(cleaned):
+        cleaned = cleaned.replace(",", ".")
     if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", cleaned):
         raise InputError(f"{what} must be a number, got {text.strip()!r:.40}{_advice(cleaned)}")
     return checked_number(what, float(cleaned))
@@ -51,8 +59,12 @@ def read_number(what: str, text: str) -> float:
 def _advice(text: str) -> str:
     """What to write instead, if it can be guessed."""
     text = text.strip()
-    if re.fullmatch(r"[+-]?\d+,\d+", text):
-        return f"; write {text.replace(',', '.')} with a point for decimals, and thousands without"
+    if GROUPED.fullmatch(text):
+        return f", which may be {text.replace(',', '.')} or {text.replace(',', '')}: write which"
+    if COMMA.fullmatch(text):
+        return f"; write {text.replace(',', '.')} with a point for decimals"
+    if "," in text and re.fullmatch(r"[+-]?[\d.,]+", text):
+        return "; write a point for decimals, and thousands without separators"
     if re.match(r"[<>≤≥]", text):
         return (
             "; beyond a limit is no number: a result below detection is told as below=0.3, and "
