@@ -2,8 +2,10 @@
 
 import re
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from houses import PLAUSIBLE, text_of
@@ -430,7 +432,8 @@ def test_the_record_is_verified_and_exported(clinic_page):
     wrong = text_of(clinic_page.post("/studies/bp/verify", known="f" * 64))
     assert "The record is not as it was written" in wrong
     export = clinic_page.get("/studies/bp/export")
-    assert export.headers["content-disposition"] == 'attachment; filename="study.jsonl"'
+    named = export.headers["content-disposition"]
+    assert named == "attachment; filename=\"bp.jsonl\"; filename*=UTF-8''bp.jsonl"
     assert len(export.text.splitlines()) == 13
 
 
@@ -961,3 +964,52 @@ def test_an_estimate_with_its_error_is_typed_saved_and_corrected_on_the_page(run
     )
     kept = Study.open("bp", running.store).history(13)[0].body
     assert (kept["is"], kept["repeats"]) == (float(middle), 3)
+
+
+def offers(page):
+    """Where a page offers to correct or withdraw an entry."""
+    return re.findall(r'href="/studies/bp/entries/([^"]+)"', page.text)
+
+
+def test_correct_is_offered_where_the_latest_value_of_a_result_stands(running, browser):
+    study = clinic(running.store)
+    play(study, 1)
+    assert offers(browser.get("/studies/bp/record")) == ["3/correct"]
+    study.correct(3, 120, reason="misread", measured=study.history()[-1].outcome)
+    record = browser.get("/studies/bp/record")
+    assert offers(record) == ["3/correct"]
+    assert record.text.index("3/correct") < record.text.index('id="entry-3"')  # beside entry 4
+    study.withdraw(3, reason="haemolysed")
+    assert offers(browser.get("/studies/bp/record")) == []
+    study.import_results({"candidate": [0, 1], "outcome": ["sodium"] * 2, "value": [138, 139]})
+    study.correct(6, 137, row=1, reason="misread")
+    assert offers(browser.get("/studies/bp/record")) == ["6/correct?row=1"]
+    study.tell(None, 139, measured="sodium", given=study.plan.baseline)
+    assert offers(browser.get("/studies/bp/record")) == ["8/correct", "6/correct?row=1"]
+
+
+def test_a_receipt_says_nothing_of_effects_at_the_baseline(running, browser, monkeypatch):
+    study = clinic(running.store)
+    play(study, 6)
+    opened = running.app.state.desk.study("bp")
+    best = opened.best()
+    number = study.plan.candidates.find(study.plan.baseline)
+    stays = replace(best, action=study.plan.baseline, candidate=number, needed=1)
+    monkeypatch.setattr(opened, "bests_around", lambda entry: (stays, stays))
+    seq = study.history()[-1].seq
+    page = text_of(browser.get(f"/studies/bp?saved={seq}"))
+    assert "What it changed" in page
+    changed = page.partition("What it changed")[2].partition("If you stopped")[0]
+    assert "is now" not in changed
+    moved = replace(stays, action=study.plan.candidates.setting(0), candidate=0)
+    monkeypatch.setattr(opened, "bests_around", lambda entry: (moved, moved))
+    page = text_of(browser.get(f"/studies/bp?saved={seq}"))
+    assert "is now" in page.partition("What it changed")[2].partition("If you stopped")[0]
+
+
+def test_a_file_is_named_by_its_study_in_any_script(running, browser):
+    clinic(running.store, "血圧 7")
+    for path, name in (("export", "血圧 7.jsonl"), ("candidates.csv", "血圧 7-candidates.csv")):
+        header = browser.get(f"/studies/{quote('血圧 7')}/{path}").headers["content-disposition"]
+        assert header.endswith(f"filename*=UTF-8''{quote(name)}")
+        assert header.isascii()

@@ -23,6 +23,8 @@ class Line(NamedTuple):
     by: str
     at: str
     act: str  # "correct", "withdraw" or nothing
+    number: int  # of the entry that this is done to
+    row: int | None  # of an import
     hash: str
 
 
@@ -41,9 +43,11 @@ def lines_of(plan: Plan, events: Iterable[Event], about: About) -> list[Line]:
 def _line(plan: Plan, event: Event, about: list[Event]) -> Line:
     title, text = _WORDS.get(event.kind, _plainly)(plan, event, about)
     why = f"“{event.reason}”" if event.reason and event.reason != ERASED else event.reason or ""
-    act = _act(event, about)
+    act, number, row = _act(event, about)
     day = day_text(event.at)
-    return Line(event.seq, event.kind, title, text, why, event.actor, day, act, event.hash)
+    return Line(
+        event.seq, event.kind, title, text, why, event.actor, day, act, number, row, event.hash
+    )
 
 
 def _round(plan: Plan, about: list[Event]) -> str:
@@ -147,9 +151,23 @@ _WORDS = {
 }
 
 
-def _act(event: Event, about: list[Event]) -> str:
-    """What can be done about an entry: a question that waits is withdrawn, a result corrected."""
+def _act(event: Event, about: list[Event]) -> tuple[str, int, int | None]:
+    """What can be done about an entry, and to which result: a question that waits is withdrawn.
+
+    A result is corrected where its latest value stands; one that was taken back no longer counts.
+    """
     if event.kind == "asked":
         settled = {each.outcome for each in about if each.kind in ("answered", "withdrawn")}
-        return "" if settled else "withdraw"
-    return "correct" if event.kind == "answered" else ""
+        return ("" if settled else "withdraw"), event.seq, None
+    if event.kind not in ("answered", "corrected"):
+        return "", event.seq, None
+    number, row = place = event.body.get("answer", event.seq), event.body.get("row", 0)
+    changes = [
+        each
+        for each in about
+        if each.kind == "corrected" and (each.body["answer"], each.body["row"]) == place
+    ]
+    latest = changes[-1] if changes else event
+    counts = latest.seq == event.seq and latest.body.get("is", 0) is not None
+    unasked = event.kind == "corrected" and event.ticket == number
+    return ("correct" if counts else ""), number, (row if unasked else None)

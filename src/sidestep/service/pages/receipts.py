@@ -60,6 +60,8 @@ def _effect(plan: Plan, event: Event, after: Best) -> str:
     name = event.body.get("outcome")
     if name is None or name not in after.effects or after.candidate is None:
         return ""
+    if after.action == plan.baseline:
+        return ""  # nothing changes there, whatever is measured
     effect = after.effects[name]
     change = change_text(plan.outcome(name), effect[:3])
     verdict = f": {VERDICTS[effect.verdict]}" if effect.verdict else ""

@@ -9,7 +9,7 @@ from sidestep.errors import InputError, SidestepError
 from sidestep.service.auth import Visit
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import Posted
-from sidestep.service.pages.shell import go, page, study_path
+from sidestep.service.pages.shell import attachment, go, page, study_path
 from sidestep.service.pages.study_view import check_view, common
 from sidestep.service.routes import Admins, Readers, export
 from sidestep.studies.storage.events import ERASED, Event
@@ -55,7 +55,7 @@ def verify(request: Request, visit: Readers, form: Posted) -> Response:
 def download(visit: Readers) -> Response:
     """The whole record, as a file."""
     response = export(visit)
-    response.headers["Content-Disposition"] = 'attachment; filename="study.jsonl"'
+    response.headers["Content-Disposition"] = attachment(f"{visit.study.name}.jsonl")
     return response
 
 

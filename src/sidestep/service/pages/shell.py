@@ -95,6 +95,12 @@ def study_path(name: str, *more: object) -> str:
     return "/".join(["/studies", quote(name, safe=""), *map(str, more)])
 
 
+def attachment(name: str) -> str:
+    """The header of a file to be saved under this name, in any script."""
+    plain = "".join(each if each.isascii() and each not in '"\\' else "_" for each in name)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+
+
 def of_question(question: Mapping[str, Any] | None, more: str = "") -> str:
     """The end of an address: which question the page shows, as a recommendation is for its context."""
     said = [f"question={question['id']}"] if question else []

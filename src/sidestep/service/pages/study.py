@@ -12,7 +12,7 @@ from sidestep.service.pages.candidates_view import candidates_view, csv_text, so
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import STEP, Form
 from sidestep.service.pages.receipts import receipt_view
-from sidestep.service.pages.shell import page
+from sidestep.service.pages.shell import attachment, page
 from sidestep.service.pages.study_view import (
     Wanted,
     chosen_question,
@@ -131,7 +131,7 @@ def candidates(
 def candidates_csv(visit: Readers, question: Entry = None) -> Response:
     """Every candidate, for a spreadsheet."""
     text = csv_text(visit.study.explain(context=_context_of(visit, question)))
-    headers = {"Content-Disposition": 'attachment; filename="candidates.csv"'}
+    headers = {"Content-Disposition": attachment(f"{visit.study.name}-candidates.csv")}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
