@@ -55,6 +55,16 @@ def served(tmp_path_factory):
         yield running
 
 
+FINGER = 44  # pixels
+TOO_SMALL = """least => [...document.querySelectorAll("a, button, input, select, summary, textarea")]
+    .filter(each => each.offsetParent && getComputedStyle(each).position !== "absolute"
+        && !each.closest("thead, .skip, .vh"))
+    .map(each => {
+        const whole = each.matches("input, select, textarea") && each.closest("label") || each;
+        return [each.innerText || each.name, whole.getBoundingClientRect().height]; })
+    .filter(([_, high]) => high && high < least)"""
+
+
 class Story:
     """A browser page that fails on every error and accessibility finding."""
 
@@ -80,6 +90,8 @@ class Story:
         assert wide <= self.page.viewport_size["width"], f"{name} is {wide} pixels wide"
         found = Axe().run(self.page, options=RULES)
         assert found.violations_count == 0, found.generate_report()
+        if self.page.viewport_size["width"] < DESKTOP["width"]:
+            assert self.page.evaluate(TOO_SMALL, FINGER) == [], f"{name} is too small for fingers"
         if SHOTS:
             Path(SHOTS).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=f"{SHOTS}/{name}.png", full_page=True)
@@ -105,6 +117,7 @@ OTHERS = {
     "correct": "/studies/bp/entries/3/correct",
     "withdraw": "/studies/bp/entries/26/withdraw",
     "close": "/studies/bp/close",
+    "results": "/studies/bp/results",
     "roles": "/studies/bp/people",
     "people": "/people",
     "erase": "/studies/bp/erase",
@@ -120,6 +133,13 @@ def test_the_main_pages_are_accessible(story, served, look):
         for name, path in MAIN.items():
             it.open(path)
             it.looked_at(f"{name}-{look}")
+
+
+def test_whatever_can_be_pressed_on_a_phone_is_large_enough_for_a_finger(story, served):
+    with story(served.url, **LOOKS["phone-dark"]) as it:
+        for name, path in {**MAIN, **OTHERS}.items():
+            it.open(path)
+            assert it.page.evaluate(TOO_SMALL, FINGER) == [], name
 
 
 @pytest.mark.slow
