@@ -17,7 +17,9 @@ LONGEST_PLACE = 60
 
 
 _OURS = re.compile(r"[a-z_]{1,20}|\d{1,6}")  # anything else may be the caller's own words
-_BRANCH = re.compile(r"(constrained-|function-|dict\[|list\[|tuple\[|(float|int|str|bool)$)")
+_BRANCH = re.compile(
+    r"(constrained-|function-|dict\[|list\[|tuple\[|(float|int|str|bool|ReportIn)$)"
+)
 _WORDS = (
     ("Input should be", "must be"),
     ("Value error, ", ""),
