@@ -17,6 +17,7 @@ SidestepError                 everything that we raise on purpose
 |-- StorageError              the storage cannot be used as it is; says what to do
 |   |-- StorageBusy           another program holds it; trying again is safe
 |   |-- StorageFull           the disk is full; works again once there is space
+|   |-- StorageReplaced       its file was deleted, replaced or emptied; nothing more is saved in it
 |   |-- StorageLost           connection lost during a write: trying again with the same key is safe
 |   |-- SchemaError           written by a newer version, or by another program
 |   `-- RecordError           the chain of the record does not hold; names the event
@@ -100,6 +101,10 @@ class StorageBusy(StorageError):
 
 class StorageFull(StorageError):
     """The disk is full; nothing was saved, and earlier entries can be read."""
+
+
+class StorageReplaced(StorageError):
+    """The file was deleted, replaced or emptied, or its log was lost; nothing more is saved in it."""
 
 
 class StorageLost(StorageError):

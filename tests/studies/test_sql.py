@@ -288,6 +288,49 @@ def test_a_read_only_file_can_be_read_and_says_that_it_is_read_only(shared_folde
     assert "is read-only for this user; nothing was saved" in said
 
 
+GOES_ON = """
+import os, sys
+from sidestep.errors import StorageError
+from sidestep.studies.storage.store import open_store
+from sidestep.studies.storage import sql
+os.setgid(65534); os.setuid(65534)
+store = open_store(sys.argv[1])
+for _ in sys.stdin:  # a line each time that something was changed
+    try:
+        store.database.check_writing()
+        with store.writing("pilot") as log:
+            log.append("asked", body={}, actor="ada")
+        print("saved", flush=True)
+    except StorageError as error:
+        print(error, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed, who does not own the file")
+@pytest.mark.parametrize("end", ["", "-shm", "-wal"])
+def test_a_file_that_was_read_only_goes_on_when_it_can_be_written(end):
+    """The sentence names the file that is meant; what asks whether it is ready hears it too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, path = Path(name), Path(name) / "study.db"
+        folder.chmod(0o777)
+        store = SqlStore.open(path)
+        store.create("pilot", {}, actor="ada", body={})
+        for file in folder.iterdir():
+            file.chmod(0o666)
+        (folder / f"study.db{end}").chmod(0o444)
+        command = [sys.executable, "-c", GOES_ON, str(path)]
+        with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, bufsize=1) as child:
+            child.stdin.write("\n")
+            said = child.stdout.readline()
+            assert f"{path}{end} is read-only for this user; nothing was saved" in said
+            (folder / f"study.db{end}").chmod(0o666)
+            child.stdin.write("\n")
+            assert child.stdout.readline() == "saved\n"
+            child.stdin.close()
+        assert store.head("pilot").seq == 2
+        store.close()
+
+
 def test_a_read_only_backup_can_be_read_where_it_lies(shared_folder):
     with closing(SqlStore.open(shared_folder / "study.db")) as store:
         store.create("pilot", {}, actor="ada", body={})

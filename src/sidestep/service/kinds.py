@@ -30,6 +30,7 @@ KINDS: dict[type[errors.SidestepError], Kind] = {
     errors.StorageError: Kind(503, "storage", "The storage cannot be used"),
     errors.StorageBusy: Kind(503, "storage-busy", "The storage is busy"),
     errors.StorageFull: Kind(507, "storage-full", "The disk is full"),
+    errors.StorageReplaced: Kind(503, "storage-replaced", "The storage is not the one it was"),
     errors.StorageLost: Kind(503, "storage-lost", "The storage went away"),
     errors.SchemaError: Kind(503, "schema", "The storage is of another version"),
     errors.RecordError: Kind(500, "record", "The record is not as it was written"),

@@ -23,7 +23,9 @@ def ready(request: Request) -> Response:
     """It can reach its storage and is not about to stop: send it work."""
     if request.app.state.listeners.stopping.is_set():
         return problem(NOT_READY, "it is about to stop")
-    request.app.state.desk.store.list(limit=1)
+    store = request.app.state.desk.store
+    store.database.check_writing()
+    store.list(limit=1)
     return json_reply({"ready": True})
 
 

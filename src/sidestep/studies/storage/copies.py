@@ -130,6 +130,8 @@ def _give_name(partial: Path, target: Path) -> None:
 
 def _into_one_file(database: Database) -> None:
     """Switch off WAL, so that the database is a single file."""
+    if database.file:
+        database.file.release()
     with database.engine.connect() as connection, sentences(database.where):
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.exec_driver_sql("PRAGMA journal_mode = DELETE")

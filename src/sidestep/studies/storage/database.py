@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from sidestep.errors import StorageBusy
@@ -30,7 +30,8 @@ from sidestep.studies.storage.faults import (
     sentences,
     translated,
 )
-from sidestep.studies.storage.ready import Ready, Values
+from sidestep.studies.storage.file_check import FileCheck, held
+from sidestep.studies.storage.ready import Ready, Values, errors_of
 from sidestep.studies.storage.statements import Fields
 
 T = TypeVar("T")
@@ -44,10 +45,13 @@ class Database:
     ) -> None:
         url = url_of(storage, create=create)
         self.where = place_of(url)
+        self.file = FileCheck(self.where) if url.get_backend_name() == "sqlite" else None
+        if self.file:
+            self.file.before_opening()
         self.patience = patience
         self.engine = engine_of(url, patience=patience)
         # closes the connections when the object is no longer referenced
-        weakref.finalize(self, self.engine.dispose)
+        weakref.finalize(self, _closed, self.engine, self.file)
         self.on_sqlite = self.engine.dialect.name == "sqlite"
         self._reader = self.engine
         if not self.on_sqlite:  # on SQLite a SELECT outside BEGIN is a transaction of its own
@@ -59,6 +63,8 @@ class Database:
 
     def read(self, statement: Ready, values: Values) -> list[Fields]:
         """Rows of a SELECT, with the current data."""
+        if self.file:
+            self.file.check()
 
         def act() -> list[Fields]:
             with self._reader.connect() as connection:
@@ -77,16 +83,39 @@ class Database:
             try:
                 yield connection, seen
                 with sentences(self.where):
-                    connection.commit()
+                    self._commit(connection)
             except BaseException:
                 self._undo(connection)
                 raise
             finally:
                 connection.close()
 
+    def check_writing(self) -> None:
+        """Raise if nothing could be saved in a SQLite file now; that somebody is saving is no reason."""
+        if self.file is None:
+            return
+        self.file.check()
+        with sentences(self.where, at_stake=False), self.engine.connect() as connection:
+            file = connection.connection.driver_connection
+            try:
+                with errors_of(connection):
+                    self._lock(file)
+            except DBAPIError as error:
+                self._forget_read_only(connection, error)
+                if not is_busy(error):
+                    raise
+                return
+            try:
+                with errors_of(connection):
+                    self.file.check(file)
+            finally:
+                file.execute("ROLLBACK")  # type: ignore[union-attr]
+
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """A connection for reading one consistent snapshot."""
+        if self.file:
+            self.file.check()
         calm = {} if self.on_sqlite else {"isolation_level": "REPEATABLE READ"}
         with sentences(self.where), self.engine.connect().execution_options(**calm) as connection:
             if self.on_sqlite:
@@ -96,7 +125,7 @@ class Database:
 
     def close(self) -> None:
         """Close every connection."""
-        self.engine.dispose()
+        _closed(self.engine, self.file)
 
     def _prepare(self) -> None:
         """Set WAL on SQLite, warn if PostgreSQL is not durable, and migrate the tables."""
@@ -106,10 +135,24 @@ class Database:
             if not ready:
                 with self.transaction(lambda _: None) as (connection, _):
                     schema.upgrade(connection, self.where)
+            if self.file:
+                self._check_file(self.file, fresh=not ready)
         except BaseException:
             self.close()
             raise
         self._opened = True
+
+    def _check_file(self, file: FileCheck, *, fresh: bool) -> None:
+        """Check that the file holds what was saved in it; new tables are put into the file itself."""
+
+        def act() -> None:
+            with self.engine.connect() as connection:
+                if fresh:
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+                with errors_of(connection):
+                    file.opened(connection.connection.driver_connection)
+
+        self._patiently(act)
 
     def _is_ready(self) -> bool:
         if self.on_sqlite:
@@ -136,11 +179,23 @@ class Database:
             connection.begin()
             if self.on_sqlite:
                 self._begin_immediate(connection)
-            return connection, first(connection)
+            if self._is_known(connection):
+                return connection, first(connection)
         except BaseException:
             self._undo(connection)
             connection.close()
             raise
+        self._undo(connection)
+        connection.close()
+        self.engine.dispose()  # new connections have nothing of the file in memory
+        return self._begun(first)
+
+    def _is_known(self, connection: Connection) -> bool:
+        """Whether a SQLite file is as this connection knows it; raises if it is another one."""
+        if self.file is None or not self._opened:
+            return True
+        with errors_of(connection):
+            return self.file.check(connection.connection.driver_connection)
 
     def _begin_immediate(self, connection: Connection) -> None:
         """Wait at the file itself: an attempt costs a hundredth of one through the connection pool."""
@@ -148,13 +203,41 @@ class Database:
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                file.execute("BEGIN IMMEDIATE")  # type: ignore[union-attr]
+                self._lock(file)
             except sqlite3.Error as error:
+                self._forget_read_only(connection, error)
                 if not is_busy(error) or time.monotonic() > deadline:
                     raise translated(error, self.where, at_stake=False) from error
                 time.sleep(_short_nap())
             else:
                 return
+
+    def _commit(self, connection: Connection) -> None:
+        """Commit, and note beside a SQLite file what it holds now."""
+        if self.file is None or not self._opened:
+            connection.commit()
+            return
+        with errors_of(connection):
+            here = held(connection.connection.driver_connection)
+        connection.commit()
+        self.file.saved(here)
+
+    def _lock(self, file: Any) -> None:
+        """Begin to write, or raise why not: a file that can only be read says so at its first change."""
+        file.execute("BEGIN IMMEDIATE")
+        if self._opened:
+            try:
+                file.execute("DELETE FROM secrets WHERE 0")
+            except sqlite3.Error:
+                file.execute("ROLLBACK")
+                raise
+
+    def _forget_read_only(self, connection: Connection, error: Exception) -> None:
+        """Open the file anew after it could only be read: what forbade writing may be mended."""
+        if self.file is not None and is_read_only(error):
+            connection.invalidate()
+            self.engine.dispose()
+            self.file.release()
 
     def _undo(self, connection: Connection) -> None:
         try:
@@ -197,6 +280,15 @@ class Database:
         finally:
             self._has_turn = None
             self._turn.release()
+
+
+def _closed(engine: Engine, file: FileCheck | None) -> None:
+    """Close every connection to a database."""
+    if file and file.abandon(engine.pool):
+        return
+    if file:
+        file.release()
+    engine.dispose()
 
 
 def _short_nap() -> float:

@@ -124,6 +124,16 @@ def _writing(database: Database) -> Iterator[Finding]:
     with database.transaction(lambda _: None):
         pass
     yield Finding("writing", "ok", "a transaction can be opened")
+    if database.file:  # the transaction has compared them
+        saved = database.file.entries
+        yield Finding(
+            "saved",
+            "ok",
+            f"the file holds the {saved} entries that {database.where}-head says were saved"
+            if saved
+            else f"{database.where}-head will say how many entries must be in the file, from the"
+            " next one on",
+        )
 
 
 def _clock(store: SqlStore, clock: Clock) -> Iterator[Finding]:

@@ -131,6 +131,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         "fullfsync = ON",  # ... on a Mac too
         "foreign_keys = ON",
         "trusted_schema = OFF",
+        "wal_autocheckpoint = 250",  # pages: a lost log is to lose little
     ):
         connection.execute(f"PRAGMA {pragma}")
 

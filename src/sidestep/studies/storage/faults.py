@@ -1,5 +1,6 @@
 """Translates all database errors into our exceptions, with a sentence that says what to do."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -99,8 +100,9 @@ def sentences(where: str, *, at_stake: bool = True) -> Iterator[None]:
 
 def _plainly(code: str, where: str, said: str) -> str:
     if code.startswith(READ_ONLY):
+        what = _read_only_file(where)
         return (
-            f"{where} is read-only for this user; nothing was saved; it can still be read ({said})"
+            f"{what} is read-only for this user; nothing was saved; it can still be read ({said})"
         )
     if code.startswith(DAMAGED):
         return f"{where} is damaged ({said}); restore a backup; nothing was changed"
@@ -117,6 +119,14 @@ def _plainly(code: str, where: str, said: str) -> str:
             " this user, as SQLite keeps two more files beside it"
         )
     return f"{where} cannot be used: {said}"
+
+
+def _read_only_file(where: str) -> str:
+    """Which of the files of a storage cannot be written: itself, its log, their index, their folder."""
+    for path in (Path(where), Path(f"{where}-wal"), Path(f"{where}-shm"), Path(where).parent):
+        if path.exists() and not os.access(path, os.W_OK):
+            return str(path) if path.is_file() else f"{where}: its folder {path}"
+    return where
 
 
 def _is_full(where: str) -> bool:

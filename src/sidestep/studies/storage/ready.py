@@ -4,6 +4,8 @@ SQLAlchemy's work per statement takes several times as long as the database's. H
 compiles the text and keeps the connections. Errors are raised as SQLAlchemy would.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sqlalchemy import ClauseElement, Connection, Dialect
@@ -60,6 +62,15 @@ class Ready:
         written: Any = self._statement.compile(dialect=by_name)
         constants = {name: bind.value for name, bind in written.binds.items() if not bind.required}
         return _Written(str(written), constants)
+
+
+@contextmanager
+def errors_of(connection: Connection) -> Iterator[None]:
+    """Raise the errors of statements that were run on the driver itself as SQLAlchemy raises them."""
+    try:
+        yield
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _as_raised(connection, "", {}, error) from error
 
 
 def _as_raised(connection: Connection, text: str, values: Values, error: Any) -> BaseException:
