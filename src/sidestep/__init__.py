@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sidestep.core.solids import Box, Ellipsoid, Simplex
     from sidestep.experiments.many import simulate_many
     from sidestep.experiments.record import Trace
-    from sidestep.experiments.results import load_results
+    from sidestep.experiments.results import load_results, load_summary
     from sidestep.experiments.simulate import simulate
     from sidestep.policies.base import Decision
     from sidestep.policies.batches import ask_batch, ask_panel, tell_all
@@ -73,6 +73,7 @@ __all__ = [
     "errors",
     "intervals",
     "load_results",
+    "load_summary",
     "policies",
     "recommend",
     "rounds_left",
@@ -94,6 +95,7 @@ _HOME = {
     "Simplex": "core.solids",
     "Trace": "experiments.record",
     "load_results": "experiments.results",
+    "load_summary": "experiments.results",
     "simulate": "experiments.simulate",
     "simulate_many": "experiments.many",
     "Decision": "policies.base",

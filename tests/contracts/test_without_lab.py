@@ -85,6 +85,7 @@ NEEDS_THE_LAB = {
     "ss.simulate(policy, world, 3, compiled=True)": ("compiled code", "numba"),
     "ss.simulate(policy, world, 3).to_frame()": ("a frame", "polars"),
     "ss.load_results('out')": ("load_results", "polars"),
+    "ss.load_summary('out')": ("load_summary", "polars"),
     "import sidestep.experiments.pictures.figures": ("drawing figures", "polars"),
     "import sidestep.experiments.page.report": ("a report", "polars"),
 }

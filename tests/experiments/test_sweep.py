@@ -64,6 +64,32 @@ def test_runs_that_only_choose_are_kept_apart_and_resumed_like_all_others(spec, 
     assert "tune_seeds differs" in refusal(sweep.sweep, other, tmp_path, resume=True)
 
 
+def test_lazy_results_are_the_same_frame_and_are_read_when_they_are_collected(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    lazy = results.load_results(tmp_path, lazy=True)
+    assert lazy.collect().equals(columns(tmp_path), null_equal=True)
+    assert isinstance(lazy, polars.LazyFrame)
+    last = lazy.filter(polars.col("round") == 60).select("policy", "cumulative_regret")
+    assert "PROJECT 3/" in last.explain() or "PROJECT 2/" in last.explain()
+    assert last.collect().height == 2 * 3
+    (tmp_path / "mine/traces/small/uniform/0.parquet").unlink()
+    with pytest.raises(FileNotFoundError):
+        last.collect()
+
+
+def test_the_summary_is_a_frame_with_the_numbers_of_the_report(spec, tmp_path):
+    sweep.sweep(spec, tmp_path)
+    told = results.load_summary(tmp_path)
+    finals = columns(tmp_path).filter(polars.col("round") == 60)
+    for row in told.to_dicts():
+        mine = finals.filter(policy=row["policy"])["cumulative_regret"]
+        assert (row["n"], row["mean"]) == (3, pytest.approx(mine.mean()))
+        assert row["sd"] == pytest.approx(mine.std())
+    assert told["shown"].all()
+    assert set(told["policy"]) == {"uniform", "greedy"}
+    assert told["tuning_mean"].null_count() == told.height
+
+
 @pytest.mark.full
 def test_one_process_and_two_give_identical_columns(spec, tmp_path):
     sweep.check_jobs(spec)

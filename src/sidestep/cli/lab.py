@@ -82,10 +82,18 @@ def run_spec(
     return _sweep(spec, out, runner, resume=resume, overwrite=overwrite)
 
 
-def finish(folder: Path, *, runner: Runner, as_json: bool, failed: Sequence[Failed] = ()) -> None:
+def finish(
+    folder: Path,
+    *,
+    runner: Runner,
+    as_json: bool,
+    failed: Sequence[Failed] = (),
+    formats: str = "",
+    width: float | None = None,
+) -> None:
     """Build the report and print its tables; raise at the end if runs failed."""
     if not failed or any(folder.glob("*/traces/*/*/*.parquet")):
-        _report(folder, runner, as_json=as_json)
+        _report(folder, runner, as_json=as_json, formats=formats, width=width)
     if failed:
         for run in failed[:SHOWN]:
             _say(run.reason)
@@ -96,11 +104,15 @@ def finish(folder: Path, *, runner: Runner, as_json: bool, failed: Sequence[Fail
         )
 
 
-def _report(folder: Path, runner: Runner, *, as_json: bool) -> None:
+def _report(
+    folder: Path, runner: Runner, *, as_json: bool, formats: str, width: float | None
+) -> None:
     from sidestep.cli.printing import panels_lines, table_lines  # noqa: PLC0415  (after the last
     from sidestep.experiments.page.report import build  # noqa: PLC0415            round: matplotlib)
 
-    report = build(folder, on_progress=_every_two_seconds(), runner=runner)
+    wanted = [form.strip().lower() for form in formats.split(",") if form.strip()]
+    heard = _every_two_seconds()
+    report = build(folder, formats=wanted, width=width, on_progress=heard, runner=runner)
     rows = report.shown.to_dicts()
     if as_json:
         print(json.dumps(rows, indent=1, default=str))

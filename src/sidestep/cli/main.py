@@ -146,16 +146,26 @@ def run(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder that `run` or `reproduce` wrote.")],
+    formats: Annotated[
+        str, typer.Option("--format", help="Figures for a paper besides: pdf, pgf or pdf,pgf.")
+    ] = "",
+    width: Annotated[
+        float | None, typer.Option(help="Inches of these figures; 3.3 is one column.")
+    ] = None,
     jobs: Jobs = 0,
     as_json: AsJson = False,
 ) -> None:
     """Rebuild figures, tables and report.html from recorded runs.
 
+    Beside every figure lies a CSV file with the numbers that it shows.
+
     Example: sidestep report out
+             sidestep report out --format pdf,pgf --width 3.3
     """
     from sidestep.cli import lab
 
-    lab.finish(folder, runner=lab.runner_of(jobs or _cores()), as_json=as_json)
+    runner = lab.runner_of(jobs or _cores())
+    lab.finish(folder, runner=runner, as_json=as_json, formats=formats, width=width)
 
 
 @app.command()

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -177,10 +177,59 @@ def read_spec_file(file: Path) -> Spec:
         raise InputError(f"{file}: must be a spec that sidestep wrote ({first})") from error
 
 
-def load_results(folder: Path | str) -> "polars.DataFrame":
+@overload
+def load_results(folder: Path | str, *, lazy: Literal[False] = False) -> "polars.DataFrame": ...
+
+
+@overload
+def load_results(folder: Path | str, *, lazy: Literal[True]) -> "polars.LazyFrame": ...
+
+
+def load_results(
+    folder: Path | str, *, lazy: bool = False
+) -> "polars.DataFrame | polars.LazyFrame":
     """A results folder as one polars frame, one row per recorded round.
 
-    Every policy has one setting on every world; where a folder holds more, the error says which.
+    Every policy has one setting on every world; where a folder holds more, the error says which. Runs
+    that only chose the point of a grid are left out.
+
+    folder   what `sidestep run` or `sidestep reproduce` was given as --out
+    lazy     True for a LazyFrame: its collect() reads only the columns and rows that are asked for
+
+    >>> import pathlib, tempfile, sidestep as ss
+    >>> from sidestep.experiments import spec, sweep
+    >>> mine = spec.parse_spec('''name = "mine"
+    ... horizon = 20
+    ... runs = 2
+    ... worlds = [{ id = "hard", world = "failure" }]
+    ... policies = [{ id = "uniform", policy = "uniform" }]''', "mine.toml")
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     swept = sweep.sweep(mine, pathlib.Path(out))  # as `sidestep run mine.toml` does
+    ...     last = ss.load_results(out, lazy=True).filter(round=20).select("run").collect()
+    ...     ss.load_results(out).select("policy", "run", "round", "regret").shape, last.height
+    ((40, 4), 2)
+    """
+    check_lab("load_results", "polars")
+    import polars  # noqa: PLC0415  (an extra)
+
+    folder = Path(folder)
+    paths = sorted(folder.rglob("traces/*/*/*.parquet"))
+    if not paths:
+        raise InputError(f"{folder}: must hold traces/WORLD/POLICY/RUN.parquet, got none")
+    jobs = [read_notes(path)["job"] for path in paths]
+    _check_one_setting(folder, jobs)
+    runs = zip(paths, jobs, strict=True)
+    frame = polars.concat([_labelled(path, job) for path, job in runs], how="diagonal")
+    return frame if lazy else frame.collect()
+
+
+def load_summary(folder: Path | str) -> "polars.DataFrame":
+    """What a report says of every policy on every world, as one polars frame.
+
+    A row for every experiment, world and policy: mean final regret, its sd and 95% interval, the
+    difference to the reference run by run, the share of linear runs, the exponent, rounds of
+    CORE-SET, seconds. Points of grids have a row each; `shown` marks those of the report, `tuned_on` says
+    which runs chose them. What is not known is null.
 
     folder   what `sidestep run` or `sidestep reproduce` was given as --out
 
@@ -193,20 +242,13 @@ def load_results(folder: Path | str) -> "polars.DataFrame":
     ... policies = [{ id = "uniform", policy = "uniform" }]''', "mine.toml")
     >>> with tempfile.TemporaryDirectory() as out:
     ...     swept = sweep.sweep(mine, pathlib.Path(out))  # as `sidestep run mine.toml` does
-    ...     ss.load_results(out).select("policy", "run", "round", "regret").shape
-    (40, 4)
+    ...     ss.load_summary(out).select("world", "policy", "n", "relative").rows()
+    [('hard', 'uniform', 2, 1.0)]
     """
-    check_lab("load_results", "polars")
-    import polars  # noqa: PLC0415  (an extra)
+    check_lab("load_summary", "polars")
+    from sidestep.experiments.numbers.summary import summarise  # noqa: PLC0415  (it reads this file)
 
-    folder = Path(folder)
-    paths = sorted(folder.rglob("traces/*/*/*.parquet"))
-    if not paths:
-        raise InputError(f"{folder}: must hold traces/WORLD/POLICY/RUN.parquet, got none")
-    jobs = [read_notes(path)["job"] for path in paths]
-    _check_one_setting(folder, jobs)
-    frames = [_labelled(path, job) for path, job in zip(paths, jobs, strict=True)]
-    return polars.concat(frames, how="diagonal")
+    return summarise(folder).policies.fill_nan(None)
 
 
 def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
@@ -233,10 +275,10 @@ def _check_one_setting(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> None:
             )
 
 
-def _labelled(path: Path, job: Mapping[str, Any]) -> "polars.DataFrame":
+def _labelled(path: Path, job: Mapping[str, Any]) -> "polars.LazyFrame":
     import polars  # noqa: PLC0415  (an extra)
 
-    return polars.read_parquet(path).select(
+    return polars.scan_parquet(path).select(
         polars.lit(job["experiment"]).alias("experiment"),
         polars.lit(job["world_id"]).alias("world"),
         polars.lit(job["policy_id"]).alias("policy"),

@@ -6,6 +6,7 @@ import re
 import shutil
 
 import numpy as np
+import polars
 import pytest
 from made_up import HORIZON, spec_of, trace_of, write
 
@@ -124,6 +125,49 @@ def test_figures_and_tables_lie_beside_the_page(folder, page):
     }  # fmt: skip
     grid = list(csv.DictReader((folder / "tables/grids.csv").read_text().splitlines()))
     assert {row["policy"] for row in grid} == {"greedy+epsilon=0.5", "greedy+epsilon=1"}
+
+
+def test_beside_every_figure_lie_its_numbers(folder, built):
+    drawn = {path.stem for path in (folder / "figures").glob("*.svg")}
+    assert {path.stem for path in (folder / "figures").glob("*.csv")} == drawn
+    world = summarise(folder).worlds[0]
+    rows = polars.read_csv(folder / "figures/made-up-a-regret.csv")
+    for one in world.series:
+        mine = rows.filter(world="a", policy=one.label)
+        assert mine["round"].to_list() == one.rounds.tolist()
+        assert mine["mean"].to_list() == pytest.approx(one.mean.tolist())
+        assert mine["high"].to_list() == pytest.approx((one.mean + one.sd).tolist())
+    finals = polars.read_csv(folder / "figures/made-up-finals.csv")
+    assert finals.height == 2 * 3 * 4
+    relative = polars.read_csv(folder / "figures/finding.csv")["relative"]
+    assert relative.min() == 1.0
+    assert relative.len() == 2 * 3
+
+
+def test_prints_are_written_beside_the_others(tmp_path):
+    write(tmp_path, spec_of("oful"), plain)
+    report.build(tmp_path, formats=("pdf", "pgf"), width=3.3)
+    by_form = {
+        form: {path.stem for path in (tmp_path / "figures").glob(f"*.{form}")}
+        for form in ("png", "pdf", "pgf")
+    }
+    assert by_form["pdf"] == by_form["pgf"] == by_form["png"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (
+            {"formats": ("jpg",)},
+            "format must be of pdf and pgf (PNG and SVG are always there), got 'jpg'",
+        ),
+        ({"width": 3.3}, "width must go with a format, pdf or pgf, got 3.3 alone"),
+        ({"formats": ("pdf",), "width": 33}, "width must be 2 to 12 inches, got 33"),
+    ],
+)
+def test_formats_and_widths_that_cannot_be_drawn_get_a_sentence(tmp_path, asked, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        report.build(tmp_path, **asked)
 
 
 def test_the_page_says_mean_interval_difference_and_share_linear(folder, page):

@@ -6,6 +6,7 @@ import re
 import struct
 import xml.etree.ElementTree as ET
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from PIL import Image
@@ -16,6 +17,7 @@ from sidestep.experiments.pictures.sheets import (
     COLOURS,
     DPI,
     PLAYERS,
+    SETTINGS,
     Drawing,
     Line,
     Panel,
@@ -318,6 +320,20 @@ def test_nothing_is_cut_at_the_edges(rendered):
         grey = np.asarray(Image.open(io.BytesIO(done.png)).convert("L"))
         edges = [grey[:2], grey[-2:], grey[:, :2], grey[:, -2:]]
         assert min(edge.min() for edge in edges) > 245, kind
+
+
+@pytest.mark.parametrize("kind", figures.KINDS)
+def test_a_figure_of_one_column_has_that_width_and_nothing_is_cut(kind):
+    plan = drawing(kind, 2, policies=10)._replace(width=3.3)
+    with mpl.rc_context(SETTINGS):
+        figure = figures.KINDS[kind](plan)
+        picture = png_of(figure)
+    assert figure.get_figwidth() == pytest.approx(3.3)
+    grey = np.asarray(Image.open(io.BytesIO(picture)).convert("L"))
+    edges = [grey[:2], grey[-2:], grey[:, :2], grey[:, -2:]]
+    assert min(edge.min() for edge in edges) > 245
+    wide = figures.KINDS[kind](plan._replace(width=6.8))
+    assert wide.get_figwidth() == pytest.approx(6.8)
 
 
 def test_the_same_drawing_gives_the_same_bytes():

@@ -13,6 +13,7 @@ from matplotlib.patches import Ellipse
 from sidestep.core.arrays import FloatArray
 from sidestep.experiments.numbers.bounds import Line
 from sidestep.experiments.numbers.summary import NEAR, STUCK, Series
+from sidestep.experiments.pictures.print_formats import printed
 from sidestep.experiments.pictures.sheets import (
     GREY,
     MARKERS_FROM,
@@ -25,6 +26,7 @@ from sidestep.experiments.pictures.sheets import (
     bars_sheet,
     dots_sheet,
     law_look_of,
+    legend_columns,
     lines_sheet,
     log_axes,
     log_axis,
@@ -52,10 +54,15 @@ BARE = ("regret", "panel")  # drawn without a legend: the page has one legend fo
 def render(drawing: Drawing) -> Rendered:
     """Draw, and write as PNG (few colours, small) and SVG (text stays text)."""
     with mpl.rc_context(SETTINGS):
-        figure = KINDS[drawing.kind](drawing)
+        figure = KINDS[drawing.kind](drawing._replace(width=None))
         png, svg = png_of(figure), svg_of(figure)
         bare = bare_svg_of(figure) if drawing.kind in BARE else svg
-        return Rendered(drawing.name, png, svg, bare)
+        return Rendered(drawing.name, png, svg, bare, _prints(drawing))
+
+
+def _prints(drawing: Drawing) -> tuple[tuple[str, bytes], ...]:
+    """The figure for a paper, drawn anew for every format."""
+    return tuple((form, printed(KINDS[drawing.kind](drawing), form)) for form in drawing.formats)
 
 
 def regret(drawing: Drawing) -> Figure:
@@ -173,7 +180,9 @@ def phases(drawing: Drawing) -> Figure:
             axis.barh(rows, length, left=start, height=0.6, color=colour, label=name)
             start += length
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=legend_columns(drawing, 4), frameon=False
+    )
     return figure
 
 
@@ -208,7 +217,9 @@ def tolerances(drawing: Drawing) -> Figure:
     axes[0].barh(0, 0, color=GREY, alpha=0.5, label="of the rounds")
     axes[0].plot([], [], marker="D", label="of the last recommendations", **diamond)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=legend_columns(drawing, 2), frameon=False
+    )
     return figure
 
 
@@ -247,9 +258,10 @@ def relative(drawing: Drawing) -> Figure:
     return figure
 
 
-def failure_picture() -> Figure:
+def failure_picture(width: float | None = None) -> Figure:
     """The instance on which optimism fails: playing a_1 never shortens the set along u(-45 deg)."""
-    figure = Figure(figsize=(4.8, 3.9))
+    scale = (width or 4.8) / 4.8
+    figure = Figure(figsize=(4.8 * scale, 3.9 * scale))
     axis = figure.add_axes((0.01, 0.01, 0.98, 0.98))
     turn = np.linspace(0, 2 * np.pi, 200)
     axis.plot(np.cos(turn), np.sin(turn), color="#bbbbbb", linewidth=1)
@@ -267,11 +279,16 @@ def failure_picture() -> Figure:
     for tip, line, colour, words, at in arrows:
         look = {"arrowstyle": "-|>", "color": colour, "linestyle": line, "shrinkA": 0, "shrinkB": 0}
         axis.annotate("", tip, (0, 0), arrowprops=look)
-        axis.text(*at, words, color=colour)
-    axis.text(1.52, -0.24, "confidence set\nof $\\theta_1$", color="#0072B2")
+        axis.text(*at, words, color=colour, fontsize=9 * scale)
+    axis.text(1.52, -0.24, "confidence set\nof $\\theta_1$", color="#0072B2", fontsize=9 * scale)
     axis.plot([-0.5, 0.383], [-1.207, 0.924], color="#D55E00", linewidth=0.7, linestyle=":")
     axis.text(
-        -0.95, -1.2, "left over if\n$\\bar\\theta_1$ is protected", color="#D55E00", ha="center"
+        -0.95,
+        -1.2,
+        "left over if\n$\\bar\\theta_1$ is protected",
+        color="#D55E00",
+        ha="center",
+        fontsize=9 * scale,
     )
     axis.set(xlim=(-1.5, 2.4), ylim=(-1.5, 1.5), aspect="equal")
     axis.axis("off")
@@ -288,5 +305,5 @@ KINDS: dict[str, Callable[[Drawing], Figure]] = {
     "tolerances": tolerances,
     "pairs": growth,
     "panel": relative,
-    "failure": lambda _: failure_picture(),
+    "failure": lambda drawing: failure_picture(drawing.width),
 }

@@ -45,6 +45,8 @@ DASHES: tuple[tuple[float, ...], ...] = (
 MARKERS = "osD^vP*Xh<>dp8"
 GREY = "#555555"
 DPI = 150
+NARROW = 2.5  # inches; panels narrower than this do not stand beside each other
+LETTERS = 13  # letters of a legend in an inch
 # a row of `dots_sheet`: its height in inches, and in rows: its ends, its label, its markers
 ROW, ABOVE, LABEL, BELOW = 0.46, 0.66, 0.45, 0.34
 MARKERS_FROM, MARKERS_TO = -0.12, 0.22
@@ -79,6 +81,8 @@ class Drawing(NamedTuple):
     panels: list[Panel]
     styles: dict[str, Style]
     laws: tuple[Line, ...] = ()
+    width: float | None = None  # inches of the whole figure; None: as wide as on the page
+    formats: tuple[str, ...] = ()  # of print_formats.PRINTED, beside PNG and SVG
 
 
 class Rendered(NamedTuple):
@@ -88,6 +92,7 @@ class Rendered(NamedTuple):
     png: bytes
     svg: bytes
     bare: bytes  # the SVG without its legend, where a page has one for several pictures
+    prints: tuple[tuple[str, bytes], ...] = ()  # format and content, at the width asked for
 
 
 def styles_of(entries: Sequence[str]) -> dict[str, Style]:
@@ -136,11 +141,32 @@ def bare_svg_of(figure: Figure) -> bytes:
     return svg_of(figure, Bbox([[0, top], [wide, tall]]))
 
 
-def _sheet(count: int, height: float, below: float) -> tuple[Figure, list[Axes]]:
+def _columns(drawing: Drawing) -> int:
+    """How many panels stand beside each other: two, unless each would be too narrow to read."""
+    wide = math.inf if drawing.width is None else drawing.width
+    return min(len(drawing.panels), 2 if wide >= 2 * NARROW else 1)
+
+
+def width_of(drawing: Drawing) -> float:
+    """Inches of the whole figure."""
+    return drawing.width or _columns(drawing) * (4.8 if len(drawing.panels) == 1 else 3.8)
+
+
+def legend_columns(drawing: Drawing, most: int) -> int:
+    """Columns of a legend that has `most` on the page: half of them in a narrow figure."""
+    return most if width_of(drawing) >= 1.8 * NARROW else most // 2
+
+
+def _fit(drawing: Drawing, letters: int) -> int:
+    """Letters of a line that has `letters` in a panel of the page, in one of this drawing."""
+    return max(int(letters * min(width_of(drawing) / _columns(drawing) / 3.8, 1.0)), 12)
+
+
+def _sheet(drawing: Drawing, height: float, below: float) -> tuple[Figure, list[Axes]]:
     """Axes for the panels, at most two per row, and space below for a legend; sizes in inches."""
-    columns = min(count, 2)
+    count, columns = len(drawing.panels), _columns(drawing)
     rows = math.ceil(count / columns)
-    wide, tall = columns * (4.8 if count == 1 else 3.8), rows * (height + 0.8) + below
+    wide, tall = width_of(drawing), rows * (height + 0.8) + below
     figure = Figure(figsize=(wide, tall), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     for spare in axes[count:]:
@@ -154,15 +180,16 @@ def lines_sheet(
     """A sheet with a legend below that names every policy and law once, a line each."""
     labels = {entry: words(*named) for entry, named in _names(drawing.panels).items()}
     order = [entry for entry in drawing.styles if entry in labels]
-    texts = [textwrap.fill(labels[entry], 66, subsequent_indent="  ") for entry in order]
+    fit = 66 if drawing.width is None else int(LETTERS * drawing.width)
+    texts = [textwrap.fill(labels[entry], fit, subsequent_indent="  ") for entry in order]
     texts += [law.label for law in drawing.laws]
     lines = sum(text.count("\n") + 1 for text in texts)
-    figure, axes = _sheet(len(drawing.panels), 2.35, 0.15 * lines + 0.1)
+    figure, axes = _sheet(drawing, 2.35, 0.15 * lines + 0.1)
     handles = [axes[0].plot([], [], **look_of(drawing.styles[entry]))[0] for entry in order]
     handles += [axes[0].plot([], [], **law_look_of(k))[0] for k in range(len(drawing.laws))]
     _legend(figure, handles, texts, handlelength=3.2)
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        axis.set_title(textwrap.fill(panel.title, 50))
+        axis.set_title(textwrap.fill(panel.title, _fit(drawing, 50)))
         axis.set_xlabel("horizon T" if drawing.kind == "pairs" else "round")
         axis.set_ylabel(ylabel)
         axis.grid(color="#dddddd", linewidth=0.5)
@@ -200,9 +227,13 @@ def law_look_of(k: int) -> dict[str, Any]:
 def bars_sheet(drawing: Drawing, label: str) -> tuple[Figure, list[Axes]]:
     """A sheet with a row for every policy, the first on top."""
     longest = max(len(panel.series) for panel in drawing.panels)
-    figure, axes = _sheet(len(drawing.panels), 0.36 * longest + 0.1, 0.25)
+    if drawing.width:  # the names of policies take about an inch and a half beside the axis
+        label = textwrap.fill(
+            label, max(int(LETTERS * (drawing.width / _columns(drawing) - 1.6)), 12)
+        )
+    figure, axes = _sheet(drawing, 0.36 * longest + 0.1, 0.25)
     for axis, panel in zip(axes, drawing.panels, strict=True):
-        axis.set_title(textwrap.fill(panel.title, 36))
+        axis.set_title(textwrap.fill(panel.title, _fit(drawing, 36)))
         _rows(axis, [textwrap.fill(series.name, 24) for series in panel.series], label)
     return figure, axes
 
@@ -212,18 +243,21 @@ def dots_sheet(drawing: Drawing, label: str) -> tuple[Figure, Axes]:
     names = {entry: name for entry, (_, name) in _names(drawing.panels).items()}
     order = [entry for entry in drawing.styles if entry in names]
     rows = len(drawing.panels)
-    tall = ROW * rows + 0.18 * math.ceil(len(order) / 2) + 0.8
-    figure = Figure(figsize=(5.4, tall), layout="constrained")
+    wide = drawing.width or 5.4
+    columns = legend_columns(drawing, 2)
+    tall = ROW * rows + 0.18 * math.ceil(len(order) / columns) + 0.8
+    figure = Figure(figsize=(wide, tall), layout="constrained")
     axis = figure.subplots()
     _rows(axis, [""] * rows, label)
     axis.set_ylim(rows - 1 + BELOW, -ABOVE)
     for row, panel in enumerate(drawing.panels):
         look = {"va": "center", "ha": "left", "fontsize": 7.5, "color": GREY}
-        axis.text(0.01, row - LABEL, panel.title, look, transform=axis.get_yaxis_transform())
+        title = textwrap.shorten(panel.title, int(18 * wide), placeholder=" ...")
+        axis.text(0.01, row - LABEL, title, look, transform=axis.get_yaxis_transform())
         axis.axhline(row - ABOVE, color="#dddddd", linewidth=0.5)
     looks = [look_of(drawing.styles[entry]) | {"linestyle": "none"} for entry in order]
     handles = [axis.plot([], [], **look)[0] for look in looks]
-    _legend(figure, handles, [names[entry] for entry in order], ncols=2)
+    _legend(figure, handles, [names[entry] for entry in order], ncols=columns)
     return figure, axis
 
 
