@@ -8,7 +8,7 @@ from scipy.stats import t as student_t
 
 from sidestep.core import theory
 from sidestep.core.actions import UnitBall
-from sidestep.core.problem import Problem
+from sidestep.core.problem import Problem, Query
 from sidestep.policies.protected_thompson import ProtectedThompson
 
 DIM, PROTECTED, NOISE, ROUNDS = 6, 2, 0.3, 40
@@ -181,3 +181,107 @@ def test_what_the_proof_does_not_reach_is_refused(told, words, refusal):
 
 def test_a_part_of_a_round_is_bounded_like_a_whole_one():
     assert theory.thompson_bound(PROBLEM, 0.5) == theory.thompson_bound(PROBLEM, 1)
+
+
+# ---------------------------------------------------------------- the query "proportional"
+
+
+@pytest.mark.full
+def test_a_query_of_a_second_draw_measures_on_average_what_the_truth_weighs(oracle):
+    """Step 3 of Theorem 5: E sum_v |x_v| R_v m_v = E[G(x'') m_v], v drawn with x''; equal costs."""
+    policy = ProtectedThompson(PROBLEM, query="proportional")
+    differences = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        theta = TAU * rng.standard_normal((PROTECTED + 1, DIM))
+        x = np.append(1.0, np.linalg.lstsq(theta[1:].T, theta[0], rcond=None)[0])
+        state, rows = policy.init(), []
+        for _ in range(25):
+            decision = policy.ask(state, UnitBall(DIM), rng)
+            action, v = decision.query.action, decision.query.index
+            widths = np.sqrt(np.einsum("j,vjk,k->v", action, state.evidence.inverse, action))
+            second = drawn_again(policy, state, rng)
+            weights = np.abs(np.append(1.0, second))
+            # over the vector that is drawn, the mean of G(x'') m_v is the sum below
+            rows.append(np.abs(x) @ widths - weights @ widths)
+            feedback = action @ theta[v] + NOISE * rng.standard_normal()
+            state = policy.tell(state, decision.query, feedback)
+        differences.append(np.mean(rows))
+    assert oracle.mean_about(np.array(differences), 0.0)
+
+
+def drawn_again(policy, state, rng):
+    """Coefficients of one more draw from the posterior, in plain numpy."""
+    evidence = state.evidence
+    roots = np.linalg.cholesky(evidence.inverse) * NOISE
+    drawn = evidence.centre + np.einsum(
+        "vij,vj->vi", roots, rng.standard_normal(evidence.centre.shape)
+    )
+    return np.linalg.lstsq(drawn[1:].T, drawn[0], rcond=None)[0]
+
+
+@pytest.mark.parametrize("costs", [1.0, (1.0, 4.0, 9.0)])
+def test_a_proportional_query_has_the_frequencies_of_its_draws(costs, oracle):
+    problem = Problem(DIM, PROTECTED, PROTECTED, noise_scale=(0.3, 0.1, 0.9), costs=costs)
+    policy = ProtectedThompson(problem, query="proportional")
+    state, rng = policy.init(), np.random.default_rng(4)
+    for v in (0, 1, 2) * 8:
+        action = rng.standard_normal(DIM)
+        state = policy.tell(state, Query(action / np.linalg.norm(action), v), rng.standard_normal())
+    asked = np.array([policy.ask(state, UnitBall(DIM), rng).query.index for _ in range(1500)])
+    evidence, shares = state.evidence, []
+    roots = np.linalg.cholesky(evidence.inverse) * problem.noise[:, None, None]
+    for _ in range(4000):
+        normals = rng.standard_normal(evidence.centre.shape)
+        drawn = evidence.centre + np.einsum("vij,vj->vi", roots, normals)
+        x = np.append(1.0, np.linalg.lstsq(drawn[1:].T, drawn[0], rcond=None)[0])
+        weight = np.abs(x) * problem.noise / np.sqrt(np.broadcast_to(problem.costs, 3))
+        shares.append(weight / weight.sum())
+    for v, share in enumerate(np.mean(shares, axis=0)):
+        assert oracle.mean_about((asked == v).astype(float), share)
+
+
+@pytest.mark.full
+def test_the_bound_of_the_proportional_query_holds_on_average_over_the_prior(problem, oracle):
+    policy, finals = ProtectedThompson(problem, query="proportional"), []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        theta = TAU * rng.standard_normal((PROTECTED + 1, DIM))
+        rest, state, regret = off_span(theta), policy.init(), 0.0
+        for _ in range(ROUNDS):
+            query = policy.ask(state, UnitBall(DIM), rng).query
+            regret += np.linalg.norm(rest) - query.action @ rest
+            feedback = query.action @ theta[query.index]
+            feedback += problem.noise[query.index] * rng.standard_normal()
+            state = policy.tell(state, query, feedback)
+        finals.append(regret)
+    bound = theory.thompson_bound(problem, ROUNDS, query="proportional")
+    assert oracle.mean_at_most(np.array(finals), bound)
+
+
+def test_the_bound_of_the_proportional_query_by_hand():
+    problem = Problem(6, 2, 2, noise_scale=(0.3, 0.1, 0.9), costs=(1.0, 4.0, 9.0), norm_bound=2.0)
+    T = 1e4
+    rho = (0.1 / 2.0) ** 2 * 6
+    widths = 18 * math.log(1 + T / (18 * rho)) / (rho * math.log(1 + 1 / rho))
+    tail = math.sqrt(6) + math.sqrt(2 * math.log(6 * T * T))
+    root = 0.3 + (0.1 / 2 + 0.9 / 3) / math.sqrt(3)
+    expected = 2 * 3 * tail * root * math.sqrt(widths * T) + 4
+    bound = theory.thompson_bound(problem, T, query="proportional")
+    assert bound == pytest.approx(expected, rel=1e-12)
+
+
+def test_widths_are_below_the_larger_potential_however_large_they_are():
+    """Step 5 of Theorem 5: m^2 <= log(1 + m^2) / (rho log(1 + 1 / rho)) for every m^2 <= 1 / rho."""
+    for rho in (1e-3, 0.06, 1.0, 30.0):
+        squares = np.linspace(0, 1 / rho, 1001)
+        factor = 1 / (rho * math.log1p(1 / rho))
+        assert (squares <= np.log1p(squares) * factor * (1 + 1e-12)).all()
+        assert squares[-1] > 0.9 * factor * np.log1p(squares[-1])
+
+
+def test_a_proportional_query_is_refused_within_tolerances(refusal):
+    problem = Problem(6, 2, noise_scale=0.1, tolerance=0.1)
+    assert "with tolerances, got 'proportional'" in refusal(
+        ProtectedThompson, problem, query="proportional"
+    )

@@ -32,7 +32,7 @@ from sidestep.core.telling import most_telling, variance
 from sidestep.policies import sampling
 from sidestep.policies.base import EXPLORE, PLAY, State
 from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register, rounds_left
 from sidestep.policies.within import CHALLENGERS, WithinKnobs, caution_for, check_start
 
 # factor of the posterior spread in draws, where levels are learned or caution is set
@@ -51,6 +51,7 @@ class DirectedKnobs(NamedTuple):
     share: float
     kappa: float
     has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
+    horizon: float  # rounds that will be played; 0: not known
 
 
 @kernel
@@ -90,13 +91,18 @@ def _buys(
     gain_elsewhere: float,
     price: float,
     coin: float,
+    left: float,
 ) -> bool:
     """Whether another action is enough more informative, and its price is paid in this round.
 
     A price of up to kappa standard deviations of the contest is always paid. A price of k times that is
-    paid in one round of k^2, so that no contest stays undecided for good because it is expensive.
+    paid in one round of k^2, so that no contest stays undecided for good because it is expensive. Where
+    the horizon is known, a price that the rounds left cannot repay is not paid.
     """
     affordable = price * np.sqrt(coin) <= knobs.kappa * np.sqrt(contested)
+    if left > 0.0:  # a standard deviation of the contest is what a round loses at most, about
+        remaining = np.sqrt(max(contested - gain_elsewhere, 0.0))
+        affordable = affordable and price <= left * (np.sqrt(contested) - remaining)
     return gain_here < knobs.informative * gain_elsewhere and affordable
 
 
@@ -108,6 +114,7 @@ def _purchase(
     place: Place,
     view: Frame,
     coin: float,
+    left: float,
 ) -> tuple[bool, Telling, float]:
     """Whether information is bought, the measurement, and its price; contest: slopes and two actions.
 
@@ -124,7 +131,7 @@ def _purchase(
         return False, Telling(action, 0, 0, gain_here), 0.0
     best_information = most_telling_in(place, posterior, knobs.costs, slopes, view.rest)
     price = dot(action[:d], view.rest) - dot(best_information.action[:d], view.rest)
-    bought = _buys(knobs, contested, gain_here, best_information.gain, price, coin)
+    bought = _buys(knobs, contested, gain_here, best_information.gain, price, coin, left)
     return bought, best_information, price
 
 
@@ -144,7 +151,10 @@ def _choose(
     slopes, differ = _contest(view, played.action[:d], other[:d])
     if differ:
         contest = (slopes, played.action, other)
-        bought, told, price = _purchase(knobs, posterior, contest, place, view, draws.uniforms[0])
+        left = rounds_left(knobs.horizon, evidence)
+        bought, told, price = _purchase(
+            knobs, posterior, contest, place, view, draws.uniforms[0], left
+        )
         if bought:
             return Found(told.action, told.arm, played.value - price), told.vector, EXPLORE
     if doubted > real:
@@ -197,6 +207,9 @@ class DirectedThompson(CompiledPolicy):
     kappa         price of the third action, in standard deviations of that difference, up to which it
                   is always paid; a price k times as high is paid in one round out of k^2
     caution, safe   within tolerances, as in ProtectedThompson
+    horizon       number of rounds that will be played; None: not known. Then no price is paid that the
+                  rounds left cannot repay; within tolerances these are the rounds ahead. Once they are
+                  over it plays as if the number were not known
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -214,6 +227,7 @@ class DirectedThompson(CompiledPolicy):
     kappa: float = 2.0
     caution: float = 0.0
     safe: Sequence[float] | None = None
+    horizon: int | None = None
     knobs: DirectedKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
@@ -229,12 +243,15 @@ class DirectedThompson(CompiledPolicy):
         common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         prices = (float(self.informative), float(self.share), float(self.kappa))
-        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *prices, self.problem.intercept)
+        levels = self.problem.intercept
+        weighs = caution.level == 0.0 and not levels
+        looks_ahead = self.problem.limits is None or weighs
+        horizon = sampling.horizon_of(self.horizon, looks_ahead=looks_ahead)
+        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *prices, levels, horizon)
         if self.problem.limits is not None:
-            weighs = caution.level == 0.0 and not self.problem.intercept
             draws = (1.0, CHALLENGERS) if weighs else (PART_DRAW, 0)
-            rule = (*draws, float(self.kappa), True, self.problem.intercept)
-            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
+            rule = (*draws, float(self.kappa), True, levels)
+            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution, horizon)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from sidestep.core import kernels
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Forms, Menu, empty_forms
-from sidestep.core.geometry import dot, scaled
+from sidestep.core.geometry import dot, scaled, total
 from sidestep.core.kernels import by_type, kernel
 from sidestep.core.solids import Body
 
@@ -38,6 +38,12 @@ def random_direction(normals: FloatArray) -> FloatArray:
 def draw_one(uniform: float, count: int) -> int:
     """One of 0..count-1 with equal probability; `uniform` is in [0, 1)."""
     return min(int(uniform * count), count - 1)
+
+
+@kernel
+def rounds_left(horizon: float, evidence: Evidence) -> float:
+    """Rounds that are left of a known horizon; 0 if it is not known (0), or over."""
+    return max(horizon - float(total(evidence.counts, 0)), 0.0)
 
 
 class Choice(NamedTuple):

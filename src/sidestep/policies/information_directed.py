@@ -46,7 +46,7 @@ from sidestep.policies.base import PHASES, PLAY
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.information_within import InformationWithinKnobs, KnownLevelsKnobs
-from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, settle
+from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, rounds_to_pay, settle
 from sidestep.policies.within import CHALLENGERS, caution_for
 
 
@@ -59,6 +59,7 @@ class InformationKnobs(NamedTuple):
     rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
+    horizon: float  # rounds that will be played; 0: not known
 
 
 @kernel(small=True)
@@ -125,7 +126,8 @@ def _on_arms(
     posterior = doubting_posterior_of(knobs.prior, evidence)
     effects = effects_alone(posterior, knobs.has_levels)
     views = _views(knobs, effects, core_set, draws.normals)
-    return _decide(knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0])
+    rounds = rounds_to_pay(knobs.horizon, evidence)
+    return _decide(knobs, posterior, views, menu, rounds, draws.uniforms[0])
 
 
 @kernel
@@ -137,9 +139,8 @@ def _on_ball(
     views = _views(knobs, effects, core_set, draws.normals)
     actions = _shortlist(effects, views, body, draws.normals)
     menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
-    choice = _decide(
-        knobs, posterior, views, menu, float(np.sum(evidence.weight)), draws.uniforms[0]
-    )
+    rounds = rounds_to_pay(knobs.horizon, evidence)
+    choice = _decide(knobs, posterior, views, menu, rounds, draws.uniforms[0])
     return ChoiceOnBall(actions[choice.arm], choice.vector, choice.phase, choice.value, np.nan)
 
 
@@ -181,6 +182,9 @@ class InformationDirected(CompiledPolicy):
     memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta    level of the tests for the rank, if a resolution is given instead of the rank, and of the
              test for M: the prior is the widest that the evidence does not contradict (core/width.py)
+    horizon  number of rounds that will be played; None: not known. Then a measurement is made at once
+             if it pays for itself within the rounds that are left, instead of within as many as were
+             played. After these rounds it plays as if the number were not known
 
     >>> import sidestep as ss
     >>> world = ss.environments.failure()
@@ -193,6 +197,7 @@ class InformationDirected(CompiledPolicy):
     rho: float | None = None
     memory: float | None = None
     delta: float = 0.05
+    horizon: int | None = None
     knobs: Knobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
@@ -205,12 +210,15 @@ class InformationDirected(CompiledPolicy):
         doubt = self.delta if self.problem.tolerance is None else 0.0
         common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
         limits, has_levels = self.problem.limits, self.problem.intercept
-        knobs: Knobs = InformationKnobs(*common, has_levels)
+        looks_ahead = limits is None or not has_levels
+        horizon = sampling.horizon_of(self.horizon, looks_ahead=looks_ahead)
+        knobs: Knobs = InformationKnobs(*common, has_levels, horizon)
         if limits is not None and has_levels:
             knobs = InformationWithinKnobs(*common, limits, has_levels)
         elif limits is not None:
+            caution = caution_for(self.problem, 0.0, None)
             rule = (1.0, CHALLENGERS, np.inf, True, has_levels)
-            knobs = KnownLevelsKnobs(*common, limits, *rule, caution_for(self.problem, 0.0, None))
+            knobs = KnownLevelsKnobs(*common, limits, *rule, caution, horizon)
         object.__setattr__(self, "knobs", knobs)
 
     def judges_alone(self, phase: str, actions: Actions) -> bool:

@@ -4,7 +4,9 @@ Draw every vector from its posterior (core/posterior.py), replace the drawn prot
 closest s-dimensional subspace, where better known vectors weigh more, and play the best action of that
 draw. There is no CORE-SET phase and no optimistic problem. The measured vector is the one that most
 reduces the variance of the reward of the played action. With query="widest" it is the vector with the
-largest variance along that action; for this query there is a regret bound on the ball (docs/theory.md).
+largest variance along that action. With query="proportional" it is drawn at random: vector v with a
+probability proportional to |x_v| R_v / sqrt(cost_v), where x are the coefficients of a second draw. For
+these two there are regret bounds on the ball (docs/theory.md).
 """
 
 from collections.abc import Sequence
@@ -28,11 +30,15 @@ from sidestep.core.problem import Problem
 from sidestep.core.sensitivity import gradient, pooled_frame
 from sidestep.core.solids import Body
 from sidestep.core.telling import least_known, most_telling
+from sidestep.errors import InputError
 from sidestep.policies import sampling
 from sidestep.policies.base import PLAY, State
 from sidestep.policies.compiled_policy import CompiledPolicy
 from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
 from sidestep.policies.within import WithinKnobs, caution_for, check_start
+
+DIRECTED, WIDEST, PROPORTIONAL = 0, 1, 2
+QUERIES = {"directed": DIRECTED, "widest": WIDEST, "proportional": PROPORTIONAL}
 
 
 class ThompsonKnobs(NamedTuple):
@@ -43,8 +49,24 @@ class ThompsonKnobs(NamedTuple):
     prior: Prior
     rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
-    is_directed: bool
+    query: int  # DIRECTED, WIDEST or PROPORTIONAL
     has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
+
+
+@kernel
+def _drawn_vector(
+    knobs: ThompsonKnobs, noise: FloatArray, coefficients: FloatArray, coin: float
+) -> int:
+    """A vector drawn with probability proportional to |x_v| R_v / sqrt(cost_v), x_0 = 1."""
+    shares = noise / np.sqrt(knobs.costs)
+    for i in range(coefficients.size):
+        shares[i + 1] *= abs(coefficients[i])
+    left = coin * np.sum(shares)
+    for v in range(shares.size - 1):
+        left -= shares[v]
+        if left < 0.0:
+            return v
+    return shares.size - 1
 
 
 @kernel
@@ -53,7 +75,9 @@ def _choose(
 ) -> tuple[Found, int]:
     """The action to play (an arm or an action of a solid), and the vector to measure."""
     posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
-    drawn, weights = draw(effects, draws.normals, 1)[0], row_weights(effects)
+    count = 2 if knobs.query == PROPORTIONAL else 1
+    drawings, weights = draw(effects, draws.normals, count), row_weights(effects)
+    drawn = drawings[0]
     real, doubted = ranks(knobs.rank, core_set, evidence.counts)
     view = pooled_frame(drawn, weights, real)
     played = best_along(place, view.rest, draws.normals[: drawn.shape[1]])
@@ -61,7 +85,10 @@ def _choose(
         view = pooled_frame(drawn, weights, doubted)
     d, width = drawn.shape[1], posterior.mean.shape[1]
     a = measured(played.action, width, knobs.confidence.action_bound)
-    if knobs.is_directed:
+    if knobs.query == PROPORTIONAL:
+        second = pooled_frame(drawings[1], weights, max(real, doubted))
+        return played, _drawn_vector(knobs, posterior.noise, second.coefficients, draws.uniforms[0])
+    if knobs.query == DIRECTED:
         slopes = padded(gradient(view, played.action[:d]), width)
         index, _ = most_telling(posterior, knobs.costs, slopes, a)
     else:
@@ -103,7 +130,9 @@ class ProtectedThompson(CompiledPolicy):
     rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
     memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta    level of the tests for the rank, if a resolution is given instead of the rank
-    query    "directed": measure what the reward depends on most; "widest": what is least known
+    query    "directed": measure what the reward depends on most; "widest": what is least known;
+             "proportional": one drawn with a probability proportional to what the reward of a second
+             draw depends on it, for the projected reward
     caution  within tolerances: only actions that are within all of them with at least this posterior
              probability are played; 0: all actions. No guarantee for a round: the posterior may be wrong
     safe     an action that is known to be within them, which caution always allows; None: zero
@@ -134,17 +163,28 @@ class ProtectedThompson(CompiledPolicy):
     def __post_init__(self) -> None:
         common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
-        check_choice("query", self.query, ("directed", "widest"))
-        is_directed, levels = self.query == "directed", self.problem.intercept
-        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, is_directed, levels)
+        check_choice("query", self.query, tuple(QUERIES))
+        query, levels = QUERIES[self.query], self.problem.intercept
+        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, query, levels)
         if self.problem.limits is not None:
-            rule = (1.0, 0, np.inf, is_directed, levels)  # full draws; every price is accepted
-            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution)
+            if query == PROPORTIONAL:
+                raise InputError(
+                    "query must be 'directed' or 'widest' with tolerances, got 'proportional'"
+                )
+            rule = (
+                1.0,
+                0,
+                np.inf,
+                query == DIRECTED,
+                levels,
+            )  # full draws; every price is accepted
+            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution, 0.0)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
-        """One posterior draw."""
-        return 0, self.problem.n_vectors * self.problem.width
+        """One posterior draw; a second and a coin if the query is drawn."""
+        drawn = int(self.query == "proportional")
+        return drawn, (1 + drawn) * self.problem.n_vectors * self.problem.width
 
     def check(self, state: State, actions: Actions) -> None:
         """Raise if caution is set and no safe action is available."""

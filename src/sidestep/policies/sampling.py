@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_probability
+from sidestep.core.checks import check_integer, check_probability
 from sidestep.core.confidence import Confidence
 from sidestep.core.coreset import next_check
 from sidestep.core.estimator import no_evidence
@@ -14,6 +14,7 @@ from sidestep.core.posterior import Posterior, Prior, effects_alone, prior_of, r
 from sidestep.core.problem import Problem
 from sidestep.core.rank import Spectrum
 from sidestep.core.width import doubting_posterior_of
+from sidestep.errors import InputError
 from sidestep.policies.base import PHASES, PLAY, State
 from sidestep.policies.compiled_policy import FOREVER
 from sidestep.policies.knobs import confidence_for
@@ -83,6 +84,19 @@ def common_knobs(
     rank = rank if problem.subspace_dim is None else problem.subspace_dim
     confidence = confidence._replace(rho=prior.rho)
     return CommonKnobs(COVARIANCE, confidence, prior, rank, relative_costs(problem))
+
+
+def horizon_of(horizon: int | None, *, looks_ahead: bool) -> float:
+    """The knob `horizon` as kernels read it, 0 for None; checked here."""
+    if horizon is None:
+        return 0.0
+    check_integer("horizon", horizon, low=1)
+    if not looks_ahead:
+        raise InputError(
+            "horizon must be None here: with caution, or with tolerances and learned levels, "
+            f"this policy does not look ahead, got {horizon}"
+        )
+    return float(horizon)
 
 
 def first_state(policy: Sampler) -> State:

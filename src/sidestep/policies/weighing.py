@@ -7,6 +7,7 @@ two values in every vector (information_directed.py, information_within.py). The
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
+from sidestep.core.estimator import Evidence
 from sidestep.core.forms import Menu
 from sidestep.core.information import (
     Standing,
@@ -21,10 +22,20 @@ from sidestep.core.kernels import kernel
 from sidestep.core.levels import measured
 from sidestep.core.posterior import Posterior
 from sidestep.policies.base import EXPLORE, PLAY
-from sidestep.policies.dispatch import Choice
+from sidestep.policies.dispatch import Choice, rounds_left
 
 DRAWS = 16  # with 32 regret is the same, with 8 larger: benchmarks/information.py
 CONTESTS = 4  # largest number of contests between the winners of draws that disagree
+
+
+@kernel
+def rounds_to_pay(horizon: float, evidence: Evidence) -> float:
+    """Number of rounds within which a measurement must pay for itself to be made at once.
+
+    Where the horizon is known, the rounds that are left; else as many as are remembered.
+    """
+    left = rounds_left(horizon, evidence)
+    return left if left > 0.0 else float(np.sum(evidence.weight))
 
 
 @kernel(small=True)

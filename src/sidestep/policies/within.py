@@ -14,10 +14,10 @@ its own effects, and measuring the action shows them. So there are no blind spot
   outcome that may exceed its limit, weighted by its penalty. DirectedThompson weighs an outcome by the
   mean slope of the value in it, which leaves more measurements for the target than the root mean square.
 
-The horizon is unknown. The number of rounds ahead is first taken as the number of results that learning
-takes. It falls quickly, so that exploration comes first, when most rounds are left in which it can pay.
-Later it is proportional to the number of rounds played (`rounds_ahead`). With the rounds played alone,
-exploration would start late.
+The number of rounds ahead is that of the rounds left where `horizon` is told, until it is over. Otherwise
+it is first the number of results that learning takes. It falls quickly, so that exploration comes first,
+when most rounds are left in which it can pay. Later it is proportional to the number of rounds played
+(`rounds_ahead`). With the rounds played alone, exploration would start late.
 
 With `caution`, an action is played only if it is within every tolerance with at least that posterior
 probability, or if it is known to be safe (core/caution.py). No price is compared then: at first the
@@ -66,7 +66,7 @@ from sidestep.core.telling import least_known, most_telling, variance
 from sidestep.core.tolerances import Limits
 from sidestep.errors import InputError
 from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register, rounds_left
 
 CHALLENGERS = 4  # number of challengers; with 2 or 8 regret is the same
 # The rounds ahead (`rounds_ahead`), chosen on 50 to 200 worlds of each of three kinds
@@ -95,6 +95,7 @@ class WithinKnobs(NamedTuple):
     is_directed: bool  # False: the least known outcome is measured
     has_levels: bool  # the last coordinate of every vector is its level, not part of the value
     caution: Caution
+    horizon: float  # rounds that will be played; 0: not known
 
 
 def caution_for(problem: Problem, level: float, safe: Any) -> Caution:
@@ -263,7 +264,9 @@ def _choose(
     d = effects.mean.shape[1]
     drawn = draw(effects, scaled(knobs.spread, draws.normals), max(knobs.challengers, 1))
     if knobs.challengers > 0:
-        ahead = rounds_ahead(knobs, posterior, float(np.sum(evidence.weight)))
+        ahead = rounds_left(knobs.horizon, evidence)
+        if ahead == 0.0:
+            ahead = rounds_ahead(knobs, posterior, float(np.sum(evidence.weight)))
         played = _best_investment(knobs, (posterior, effects), place, drawn, ahead)
     else:
         played = best_in(place, limits, drawn[0])

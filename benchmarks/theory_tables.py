@@ -1,0 +1,294 @@
+"""The tables of docs/theory.md: the ball, fixed arms that span, and a horizon that is told.
+
+    python -m benchmarks.theory_tables                 # all of them
+    python -m benchmarks.theory_tables --only ball     # or design, spanning, horizon, queries
+
+design    the three-stage policy of Theorem 13 and what its shares are worth, simulated through sufficient
+          statistics: regret / (p G sqrt T) in the mean over runs, with its standard error
+ball      policies of the package on the ball: slope of regret against p G sqrt(T)
+queries   the three queries of ProtectedThompson on the ball
+spanning  the pair of Theorem 10 over three decades of T: the larger mean regret beside rate and bound
+horizon   InformationDirected and DirectedThompson on the panel's worlds with fixed arms, with the horizon
+          told, twice too long, half as long and not at all; seeds of the panel, and held out
+
+Every line is printed as soon as it is known.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import sidestep as ss
+from benchmarks.guardrails import chance_cost, is_linear
+from benchmarks.rivals import games
+from sidestep.core import theory
+from sidestep.core.arrays import FloatArray
+from sidestep.environments import Instance, spanning, synthetic
+
+# ---------------------------------------------------------------- the three-stage policy
+
+PILOT, STAGE = 0.35, 0.75  # exponents of T: sweeps of the first stage, rounds of the second
+FLOOR = 0.05  # least share of a vector in the second stage
+
+
+class Shares(NamedTuple):
+    """How the second stage divides its measurements among the vectors."""
+
+    name: str
+    of: Callable[[FloatArray], FloatArray]  # |x_v| R_v, (s+1,) -> shares
+
+
+PROPORTIONAL = Shares("in proportion to abs(x_v)", lambda weight: weight / weight.sum())
+EQUAL = Shares("equal", lambda weight: np.full(weight.size, 1 / weight.size))
+
+
+def best_action(theta: FloatArray) -> FloatArray:
+    """The unit vector along the target off the span of the protected vectors."""
+    basis = np.linalg.qr(theta[1:].T)[0] if len(theta) > 1 else np.zeros((theta.shape[1], 0))
+    rest = theta[0] - basis @ (basis.T @ theta[0])
+    return rest / np.linalg.norm(rest)
+
+
+def three_stages(
+    theta: FloatArray, noise: float, horizon: float, shares: Shares, rng: np.random.Generator
+) -> float:
+    """Regret of one run; estimates are drawn from their distribution, not measured round by round."""
+    n, d = theta.shape
+    p = d - n
+    best = best_action(theta)
+    rest = theta[0] - np.linalg.lstsq(theta[1:].T, theta[0], rcond=None)[0] @ theta[1:]
+    length = float(np.linalg.norm(rest))
+    sweeps = np.ceil(horizon**PILOT)
+    regret = sweeps * n * (d * length - (best * length).sum())  # along e_1 .. e_d, every vector
+    pilot = theta + noise / np.sqrt(sweeps) * rng.standard_normal(theta.shape)
+    x = np.linalg.lstsq(pilot[1:].T, pilot[0], rcond=None)[0]
+    weight = np.append(1.0, np.abs(x)) * noise
+    toward = best_action(pilot)
+    left = pilot[0] - x @ pilot[1:]
+    sides = np.linalg.svd(np.vstack([pilot[1:], toward]))[2][n:]  # (p, d)
+    rounds = np.ceil(horizon**STAGE)
+    budget = p * weight.sum() * np.sqrt(horizon) / np.linalg.norm(left)  # total of sin^2
+    share = (1 - FLOOR) * shares.of(weight) + FLOOR / n
+    sine = np.sqrt(min(budget / rounds, 1.0)) if p else 0.0
+    cosine = np.sqrt(1 - sine**2)
+    # a and its mirror image along every side: on average cos(phi) toward
+    regret += rounds * length * (1 - cosine * (toward @ best))
+    inside = np.linalg.svd(np.vstack([toward, sides]))[2][1 + p :]  # the span, from the pilot alone
+    found = pilot @ inside.T @ inside
+    along = theta @ toward + noise / (np.sqrt(rounds * share) * cosine) * rng.standard_normal(n)
+    found = found + along[:, None] * toward
+    if p:
+        error = noise / (np.sqrt(rounds * share / p)[:, None] * sine) * rng.standard_normal((n, p))
+        found = found + (theta @ sides.T + error) @ sides
+    played = sweeps * n * d + rounds
+    return float(regret + (horizon - played) * length * (1 - best_action(found) @ best))
+
+
+def vectors(dim: int, size: int, seed: int) -> FloatArray:
+    """Unit vectors: the target and independent protected ones."""
+    theta = np.random.default_rng(seed).standard_normal((size + 1, dim))
+    return theta / np.linalg.norm(theta, axis=1, keepdims=True)
+
+
+def design(runs: int) -> None:
+    """Regret of the three-stage policy over p G sqrt(T)."""
+    print("| d, s | shares | predicted | T = 1e10 | 1e14 | 1e18 |\n|---|---|---|---|---|---|")
+    for dim, size in ((4, 1), (4, 2), (6, 2), (6, 4)):
+        theta = vectors(dim, size, 1)
+        world = Instance(theta, ss.UnitBall(dim), noise_scale=1.0)
+        price = theory.price_of_protection(world)
+        squares = 1 + float(price.coefficients @ price.coefficients)
+        for shares in (PROPORTIONAL, EQUAL):
+            predicted = np.sqrt((size + 1) * squares) / price.noise if shares is EQUAL else 1.0
+            # the budget is set for the proportional shares: cost 1/2, gain predicted^2 / 2
+            predicted = (1 + predicted**2) / 2
+            cells = []
+            for horizon in (1e10, 1e14, 1e18):
+                rng = np.random.default_rng(7)
+                costs = [three_stages(theta, 1.0, horizon, shares, rng) for _ in range(runs)]
+                cells.append(mean_of(np.array(costs) / price.regret(horizon)))
+            print(f"| {dim}, {size} | {shares.name} | {predicted:.2f} | {' | '.join(cells)} |")
+
+
+def mean_of(values: FloatArray) -> str:
+    """Mean and standard error."""
+    return f"{values.mean():.2f} +- {values.std(ddof=1) / np.sqrt(len(values)):.2f}"
+
+
+# ---------------------------------------------------------------- policies on the ball
+
+
+def ball_world(dim: int, size: int, seed: int) -> Instance:
+    return synthetic(dim, size, size, "ball", noise_scale=0.1, seed=seed)
+
+
+def regrets(
+    policy: Any, world: Instance, horizon: int, seed: int, at: tuple[int, ...]
+) -> FloatArray:
+    """Cumulative regret of a compiled run after the rounds in `at`."""
+    trace = ss.simulate(policy, world, horizon, seed, every=max(horizon // 200, 1), compiled=True)
+    found: FloatArray = np.interp(at, trace.round, trace.cumulative_regret)
+    return found
+
+
+BALL_PLAYERS: dict[str, Callable[[ss.Problem], Any]] = {
+    "directed": ss.ProtectedThompson,
+    "widest": lambda p: ss.ProtectedThompson(p, query="widest"),
+    "proportional": lambda p: ss.ProtectedThompson(p, query="proportional"),
+    "DirectedThompson": ss.DirectedThompson,
+}
+
+
+def ball(worlds: int, horizon: int) -> None:
+    """Regret over p G sqrt(T), and the slope against p G sqrt(t) from T / 16 on."""
+    print(f"| d, s | policy | regret at T / 100, T / 10, T = {horizon} | slope / (p G) |")
+    print("|---|---|---|---|")
+    at = (horizon // 100, horizon // 16, horizon // 10, horizon)
+    for dim, size in ((3, 1), (4, 1), (4, 2), (5, 2), (4, 3)):
+        for name, make in BALL_PLAYERS.items():
+            if name == "DirectedThompson" and size != 1:
+                continue
+            rows, prices = [], []
+            for seed in range(worlds):
+                world = ball_world(dim, size, seed)
+                price = theory.price_of_protection(world)
+                rows.append(regrets(make(world.problem), world, horizon, seed, at))
+                prices.append(price.directions * price.noise)
+            table, paid = np.array(rows), np.array(prices)
+            between = np.sqrt(horizon) - np.sqrt(at[1])
+            slope = (
+                "log T"
+                if size == dim - 1
+                else mean_of((table[:, 3] - table[:, 1]) / between / paid)
+            )
+            medians = ", ".join(f"{x:.1f}" for x in np.median(table[:, [0, 2, 3]], axis=0))
+            print(f"| {dim}, {size} | {name} | {medians} | {slope} |", flush=True)
+
+
+# ---------------------------------------------------------------- fixed arms that span
+
+
+def explorer(problem: ss.Problem, horizon: int, kappa: float) -> ss.ExploreThenCommit:
+    """Explores for 8 times the rate."""
+    rate = (0.1 * horizon / (STRENGTH * np.sqrt(kappa))) ** (2 / 3)
+    return ss.ExploreThenCommit(problem, rounds=max(int(min(8 * rate, horizon)), 1))
+
+
+STRENGTH = 0.9
+SPANNING_PLAYERS: dict[str, Callable[[ss.Problem, int, float], Any]] = {
+    "DirectedThompson": lambda p, T, k: ss.DirectedThompson(p),
+    "InformationDirected": lambda p, T, k: ss.InformationDirected(p),
+    "ExploreThenCommit": explorer,
+    "epsilon-greedy": lambda p, T, k: ss.EpsilonGreedy(p, epsilon=1.0),
+    "ProtectedThompson": lambda p, T, k: ss.ProtectedThompson(p),
+}
+
+
+def spanning_rows(runs: int) -> list[dict[str, Any]]:
+    """The larger mean regret of every policy on the pair, with its standard error."""
+    rows = []
+    for kappa in (0.1, 0.01):
+        for horizon in (1000, 10_000, 100_000):
+            few = runs if horizon < 100_000 else max(runs // 2, 2)
+            for name, make in SPANNING_PLAYERS.items():
+                means = []
+                for which in (1, 2):
+                    world = spanning(horizon, which, kappa, 0.1, STRENGTH)
+                    policy = make(world.problem, horizon, kappa)
+                    paid = [
+                        regrets(policy, world, horizon, seed, (horizon,))[0] for seed in range(few)
+                    ]
+                    means.append((float(np.mean(paid)), float(np.std(paid, ddof=1) / few**0.5)))
+                mean, error = max(means)
+                rows.append(
+                    {"kappa": kappa, "T": horizon, "policy": name, "mean": mean, "error": error}
+                )
+                print(f"  {kappa} {horizon} {name}: {mean:.0f} +- {error:.0f}", flush=True)
+    return rows
+
+
+def spanning_table(runs: int) -> None:
+    """The table of the section on fixed arms that span."""
+    rows = spanning_rows(runs)
+    print(f"| kappa | T | rate | bound | {' | '.join(SPANNING_PLAYERS)} |")
+    print(f"|{'---|' * (4 + len(SPANNING_PLAYERS))}")
+    for kappa in (0.1, 0.01):
+        for horizon in (1000, 10_000, 100_000):
+            rate = (0.1 * horizon / (STRENGTH * np.sqrt(kappa))) ** (2 / 3)
+            bound = theory.spanning_bound(horizon, kappa, 0.1, strength=STRENGTH)
+            cells = [
+                f"{row['mean']:.0f} +- {row['error']:.0f}"
+                for row in rows
+                if (row["kappa"], row["T"]) == (kappa, horizon)
+            ]
+            print(f"| {kappa:g} | {horizon} | {rate:.0f} | {bound:.0f} | {' | '.join(cells)} |")
+
+
+# ---------------------------------------------------------------- a horizon that is told
+
+TOLD = (None, 1.0, 2.0, 0.5)
+PLAYERS: dict[str, Callable[..., Any]] = {
+    "InformationDirected": ss.InformationDirected,
+    "DirectedThompson": ss.DirectedThompson,
+}
+
+
+def horizon_table(player: str, words: list[str], seeds: range) -> None:
+    """Mean regret and linear runs of one policy, by what it is told."""
+    print(f"{player}, seeds {seeds.start} to {seeds.stop - 1}")
+    print("| world, T | not told | told T | told 2 T | told T / 2 |\n|---|---|---|---|---|")
+    totals, logs = np.zeros(len(TOLD), int), []
+    for game in games(words):
+        if not isinstance(game.make(0).actions, ss.Arms):
+            continue
+        means, cells = [], []
+        for k, share in enumerate(TOLD):
+            finals, linear = [], 0
+            for seed in seeds:
+                world = game.make(seed)
+                told = None if share is None else int(share * game.horizon)
+                policy = PLAYERS[player](world.problem, horizon=told)
+                trace = ss.simulate(policy, world, game.horizon, seed, every=10, compiled=True)
+                finals.append(float(trace.cumulative_regret[-1]))
+                linear += is_linear(trace, chance_cost(world))
+            totals[k] += linear
+            means.append(float(np.mean(finals)))
+            error = float(np.std(finals, ddof=1)) / len(seeds) ** 0.5
+            cells.append(f"{means[-1]:.1f} +- {error:.1f}, {linear}")
+        logs.append(np.log(np.array(means) / means[0]))
+        print(f"| {game.name}, {game.horizon} | {' | '.join(cells)} |", flush=True)
+    ratios = np.exp(np.mean(logs, axis=0))
+    cells = [f"{ratio:.3f}, {count}" for ratio, count in zip(ratios, totals, strict=True)]
+    print(f"| geometric mean of the ratios, linear runs | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="design,ball,spanning,horizon", help="which tables")
+    parser.add_argument("--runs", type=int, default=6, help="runs of a cell of `spanning`")
+    parser.add_argument("--worlds", type=int, default=10, help="worlds of a row of `ball`")
+    parser.add_argument("--rounds", type=int, default=100_000, help="T of `ball`")
+    parser.add_argument("--seeds", type=int, default=50, help="seeds of `horizon`")
+    parser.add_argument("--first", type=int, default=0, help="first of them")
+    parser.add_argument("--players", default=",".join(PLAYERS), help="of `horizon`")
+    parser.add_argument("--words", default="held-out,blind", help="worlds of `horizon`")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    tables = asked.only.split(",")
+    if "design" in tables:
+        design(400)
+    if "ball" in tables:
+        ball(asked.worlds, asked.rounds)
+    if "spanning" in tables:
+        spanning_table(asked.runs)
+    if "horizon" in tables:
+        for player in asked.players.split(","):
+            seeds = range(asked.first, asked.first + asked.seeds)
+            horizon_table(player, asked.words.split(","), seeds)
+
+
+if __name__ == "__main__":
+    main()
