@@ -10,6 +10,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from bend_worlds import FAMILIES, TUNING, World, formulas, random_world
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.learner import Learner, Observation, told_of
 from sidestep.studies.learning.next_question import next_result, next_visit
-from sidestep.studies.learning.prior import Prior, prior_of
+from sidestep.studies.learning.prior import Grid, Prior, prior_of
 from sidestep.studies.learning.recommendation import choice_of
 
 SINGLE = (8, 15, 30, 60, 120)
@@ -45,7 +46,7 @@ class Judged(dict):
 def look(world: World, effects, certainty: float = 0.95) -> Judged:
     choice = choice_of(effects, world.scaled_limits, certainty)
     number = world.base if choice.number is None else choice.number
-    moved = effects.place != effects.home
+    moved = effects.moved
     inside = []
     for outcome, true in enumerate(world.effects):
         chance = effects.below(outcome, true)
@@ -188,12 +189,13 @@ def main() -> None:
     words.add_argument("--variation", default="")
     words.add_argument("--last", type=int, default=60)
     words.add_argument("--json")
+    words.add_argument("--still", action="store_true", help="no drift in the prior, for speed")
     options = words.parse_args()
     for name in options.worlds:
         start = time.time()
         found = run(
             name,
-            prior_of(options.shape),
+            replace(prior_of(options.shape), drift=Grid((0.0,), (1.0,))) if options.still else prior_of(options.shape),
             options,
             visits=options.visits,
             told=options.told,

@@ -27,6 +27,7 @@ PRIOR = Prior(
     owns=Grid((0.1, 0.8), (0.7, 0.3)),
     centres=Grid((0.8, 1.6), (0.5, 0.5)),
     drift=Grid((0.0, 0.3), (0.6, 0.4)),
+    gross=0.0,
 )
 
 

@@ -1,9 +1,13 @@
 """What a study believes: from settings and results to effects with their uncertainty. Plain numpy.
 
 bases.py         functions of one factor: straight, bend, smooth; the joint smooth part as products
+places.py        settings in their contexts, numbered
 features.py      settings as rows of features; their prior variances by kind
 prior.py         every number of the prior, with the sizes and shapes that are averaged
-observations.py  what was measured, and its sums per setting
+knowledge.py     what is known before the first result: expectations, earlier studies, doubt in them
+observations.py  what was measured, and its sums per setting; no numpy
+rows.py          these sums as arrays
+readings.py      which results are grossly wrong, or below a limit of detection
 posterior.py     one outcome: Gaussians given size, shape, noise and drift, and their likelihood
 learner.py       all outcomes: the averaged belief; effects, chances, what one more result would change
 recommendation.py  the rule: within all limits with the stated certainty, or stay

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.factors import Factor, Value
 from sidestep.studies.learning.bases import (
     bend,
     largest_products,
@@ -22,6 +22,7 @@ from sidestep.studies.learning.bases import (
     smooth,
     smooth_words,
 )
+from sidestep.studies.learning.places import Place, Places
 
 JOINT = (
     60  # products of the joint smooth part; the variance that they leave out is the setting's own
@@ -40,7 +41,7 @@ class Kind(IntEnum):
     FORMULA = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Points:
     """Settings as rows.
 
@@ -79,13 +80,16 @@ class Features:
     """The features of settings of some factors, in a context that nobody sets."""
 
     def __init__(
-        self, factors: Sequence[Factor], context: Sequence[Factor] = (), formula: Any = None
+        self,
+        factors: Sequence[Factor],
+        context: Sequence[Factor] = (),
+        formula: Any = None,
+        places: Places | None = None,
     ) -> None:
         self.factors = tuple(factors)
         self.context = tuple(context)
         self._axes = (*self.factors, *self.context)
-        self._usual_context: Setting = {f.name: f.baseline for f in self.context}  # type: ignore[misc]
-        self.usual_setting: Setting = {f.name: f.baseline for f in self.factors}  # type: ignore[misc]
+        self.places = Places(factors, context) if places is None else places
         self._formula = formula  # rows(settings, context) -> (n, d), from `model=`
         self._middle = [
             0.0
@@ -94,13 +98,12 @@ class Features:
             for axis in self._axes
         ]
         self._known: list[dict[Value, Any]] = [{} for _ in self._axes]
-        self._places: dict[tuple[Value, ...], int] = {}
         self._products = largest_products(
             [mean_variances(len(a.grid) if a.is_category else None) for a in self._axes], JOINT
         )
         self.kinds, self.sizes = self._described()
-        self._home_rows: dict[tuple[Value, ...], tuple[FloatArray, float, int]] = {}
-        self._origin = self._home(tuple(self._usual_context.values()))[0]
+        self._home_rows: dict[Place, tuple[FloatArray, float, int]] = {}
+        self._origin = self._home(tuple(self.places.usual_context.values()))[0]
         self.usual = self.at(np.array([0]))  # the baseline in the usual context
 
     def _described(self) -> tuple[IntArray, FloatArray]:
@@ -162,63 +165,39 @@ class Features:
         self, setting: Mapping[str, Value], context: Mapping[str, Value] | None = None
     ) -> int:
         """The number of a setting in its context."""
-        return self._number(self._values(setting, context))
+        return self.places.of(setting, context)
 
     def points(
-        self,
-        settings: Sequence[Mapping[str, Value]],
-        context: Mapping[str, Value] | None = None,
-        contexts: Sequence[Mapping[str, Value] | None] | None = None,
+        self, settings: Sequence[Mapping[str, Value]], context: Mapping[str, Value] | None = None
     ) -> Points:
-        """Rows of settings in one context, or in a context each."""
-        here = [context] * len(settings) if contexts is None else list(contexts)
-        values = [self._values(s, c) for s, c in zip(settings, here, strict=True)]
+        """Rows of settings in one context."""
+        return self._points([self.places.values(each, context) for each in settings], each=False)
+
+    def _points(self, values: Sequence[Place], *, each: bool) -> Points:
         raw, missing = self._raw(values)
-        homes = [self._home(each[len(self.factors) :]) for each in values]
-        one = contexts is None or not self.context
-        shown = homes[:1] if one else homes
+        homes = [self._home(place[len(self.factors) :]) for place in values]
+        shown = homes if each and self.context else homes[:1]
         baseline = np.array([home[0] for home in shown]).reshape(-1, self.count) - self._origin
         return Points(
             raw - self._origin,
             baseline,
-            np.array([self._number(each) for each in values], dtype=int),
+            np.array([self.places.number(place) for place in values], dtype=int),
             np.array([home[2] for home in homes], dtype=int),
             missing,
             np.array([home[1] for home in homes]),
         )
 
-    def at(self, places: IntArray) -> Points:
+    def at(self, numbers: IntArray) -> Points:
         """Rows of places that were met before."""
-        values = list(self._places)
-        settings = len(self.factors)
-        chosen = [values[place] for place in places]
-        return self.points(
-            [dict(zip((f.name for f in self.factors), v[:settings], strict=True)) for v in chosen],
-            contexts=[
-                dict(zip((f.name for f in self.context), v[settings:], strict=True)) for v in chosen
-            ],
-        )
+        known = self.places.known
+        return self._points([known[number] for number in numbers], each=True)
 
-    def _values(
-        self, setting: Mapping[str, Value], context: Mapping[str, Value] | None
-    ) -> tuple[Value, ...]:
-        here = context or {}
-        return (
-            *(setting[factor.name] for factor in self.factors),
-            *(here.get(name, usual) for name, usual in self._usual_context.items()),
-        )
-
-    def _number(self, values: tuple[Value, ...]) -> int:
-        return self._places.setdefault(values, len(self._places))
-
-    def _home(self, context: tuple[Value, ...]) -> tuple[FloatArray, float, int]:
+    def _home(self, context: Place) -> tuple[FloatArray, float, int]:
         """Features of the baseline in a context, what they leave out, and its place."""
         if context not in self._home_rows:
-            values = self._values(
-                self.usual_setting, dict(zip(self._usual_context, context, strict=True))
-            )
+            values = (*self.places.usual.values(), *context)
             raw, missing = self._raw([values])
-            self._home_rows[context] = raw[0], float(missing[0]), self._number(values)
+            self._home_rows[context] = raw[0], float(missing[0]), self.places.number(values)
         return self._home_rows[context]
 
     def coordinate(self, axis: int, value: Value) -> float:
@@ -233,7 +212,7 @@ class Features:
             )
         return known[value]  # type: ignore[no-any-return]
 
-    def _raw(self, values: Sequence[tuple[Value, ...]]) -> tuple[FloatArray, FloatArray]:
+    def _raw(self, values: Sequence[Place]) -> tuple[FloatArray, FloatArray]:
         """Features that are no differences yet, and the variance that they leave out."""
         simple: list[FloatArray] = []
         curved: list[FloatArray] = []

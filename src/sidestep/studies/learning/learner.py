@@ -14,11 +14,24 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.learning.features import Features, Points
+from sidestep.studies.learning.knowledge import UNKNOWN, Part
 from sidestep.studies.learning.observations import Observation, Sums
-from sidestep.studies.learning.posterior import Posterior, Shape, Solution, Told, shapes_of
+from sidestep.studies.learning.posterior import (
+    KNOWN,
+    Cell,
+    Design,
+    Shape,
+    Solution,
+    System,
+    Told,
+    shapes_of,
+)
 from sidestep.studies.learning.prior import EXCESS, LEVEL, NOISE, S0, Prior, log_normal
+from sidestep.studies.learning.readings import Reading, readings_of
+from sidestep.studies.learning.rows import BoolArray
 
 DROPPED = 1e-4  # sum of the weights of components of an outcome that are left out
+MINOR = 0.05  # the same, where questions are compared
 ROUGHLY = 5  # points of a noise that was told roughly
 
 Limits = tuple[float | None, float | None]  # of an effect, in half-ranges
@@ -48,32 +61,57 @@ def told_of(
 
 
 class Learner:
-    """Takes results and knows the belief after them; the order of results does not matter."""
+    """Takes results and knows the belief after them; the order of results does not matter.
 
-    def __init__(self, features: Features, told: Sequence[Told], prior: Prior) -> None:
-        self.features, self.told, self.prior = features, tuple(told), prior
-        self.shapes = shapes_of(prior, features)
+    parts   of the prior: what is known before the first result (knowledge.py)
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        told: Sequence[Told],
+        prior: Prior,
+        parts: Sequence[Part] = UNKNOWN,
+    ) -> None:
+        self.features, self.told, self.prior, self.parts = (
+            features,
+            tuple(told),
+            prior,
+            tuple(parts),
+        )
+        self.shapes = shapes_of(prior, features, parts)
         self.sums = [Sums() for _ in self.told]
-        self._posteriors: list[Posterior | None] = [None] * len(self.told)
+        self._readings: list[Sequence[Reading] | None] = [None] * len(self.told)
         self._belief: Belief | None = None
 
     def add(self, outcome: int, result: Observation) -> None:
         """Learn one result of an outcome."""
         self.sums[outcome].add(result)
-        self._posteriors[outcome] = self._belief = None
+        self._readings[outcome] = self._belief = None
+
+    def take(self, sums: Sequence[Sums]) -> None:
+        """Learn from sums that were stored, and from nothing else."""
+        self.sums = list(sums)
+        self._readings = [None] * len(self.told)
+        self._belief = None
 
     def belief(self) -> "Belief":
         """What is believed after all results so far."""
         if self._belief is None:
-            posteriors = []
-            for number, told in enumerate(self.told):
-                known = self._posteriors[number]
+            readings = []
+            for outcome in range(len(self.told)):
+                known = self._readings[outcome]
                 if known is None:
-                    rows = self.sums[number].table()
-                    known = Posterior(self.features, self.prior, self.shapes, told, rows)
-                    self._posteriors[number] = known
-                posteriors.append(known)
-            self._belief = Belief(self.features, self.prior, self.shapes, posteriors)
+                    known = self._readings[outcome] = readings_of(
+                        self.features,
+                        self.prior,
+                        self.shapes,
+                        outcome,
+                        self.told[outcome],
+                        self.sums[outcome],
+                    )
+                readings.append(known)
+            self._belief = Belief(self.features, self.prior, self.shapes, readings)
         return self._belief
 
 
@@ -81,18 +119,29 @@ class Learner:
 class Mixture:
     """The components of one outcome that matter; every array has one number per component.
 
-    shape, size, noise, drift   indices of their hyperparameters
-    weight                      sums to 1
+    reading   number of the reading of the results
+    cell      indices of the hyperparameters
+    weight    sums to 1
     """
 
-    shape: IntArray
-    size: IntArray
-    noise: IntArray
-    drift: IntArray
+    reading: IntArray
+    cell: Cell
     weight: FloatArray
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    def main(self, minor: float) -> FloatArray:
+        """The weights without those of the smallest components, which sum to less than `minor`."""
+        order = np.argsort(self.weight, kind="stable")
+        kept = self.weight.copy()
+        kept[order[: np.searchsorted(np.cumsum(self.weight[order]), minor)]] = 0.0
+        return np.asarray(kept / kept.sum())
+
+    @cached_property
+    def codes(self) -> list[tuple[int, ...]]:
+        """The hyperparameters of every component as a key."""
+        return list(zip(*(each.tolist() for each in self.cell), strict=True))
 
 
 class Belief:
@@ -103,21 +152,13 @@ class Belief:
         features: Features,
         prior: Prior,
         shapes: Sequence[Shape],
-        posteriors: Sequence[Posterior],
+        readings: Sequence[Sequence[Reading]],
     ) -> None:
-        self.features, self.prior, self.shapes, self.posteriors = (
-            features,
-            prior,
-            tuple(shapes),
-            tuple(posteriors),
-        )
+        self.features, self.prior = features, prior
+        self.shapes, self.readings = tuple(shapes), tuple(readings)
         away = np.log(prior.sizes_given_centre)  # (centres, sizes)
-        self._tables = [
-            self._table(each) for each in self.posteriors
-        ]  # log likelihood of (shape, size)
-        given = [
-            logsumexp(away + table[:, None, :], axis=2) for table in self._tables
-        ]  # (shapes, centres)
+        self._tables = [self._table(each) for each in self.readings]  # likelihoods of (shape, size)
+        given = [logsumexp(away + table[:, None, :], axis=2) for table in self._tables]
         joint = np.array([shape.log_weight for shape in self.shapes])[:, None] + prior.centres.log
         joint = joint + sum(given)
         self.evidence = float(logsumexp(joint))
@@ -127,45 +168,64 @@ class Belief:
             np.exp(away + table[:, None, :] - norm[:, :, None])
             for table, norm in zip(self._tables, given, strict=True)
         ]
-        self.mixtures = [self._mixture(number) for number in range(len(self.posteriors))]
+        self._reached: dict[tuple[Points, bool], Reach] = {}
+        self._solved: dict[int, list[tuple[IntArray, Solution]]] = {}
+        self.mixtures = [self._mixture(number) for number in range(len(self.readings))]
 
     @staticmethod
-    def _logs(posterior: Posterior) -> FloatArray:
-        drift = posterior.prior.drift.log
-        return np.asarray(posterior.log_likelihood + posterior.noise_log[:, None] + drift)
-
-    def _table(self, posterior: Posterior) -> FloatArray:
-        return np.asarray(logsumexp(self._logs(posterior), axis=(2, 3)))
+    def _table(readings: Sequence[Reading]) -> FloatArray:
+        each = [logsumexp(r.posterior.logs, axis=(2, 3, 4)) + r.log_weight for r in readings]
+        return np.asarray(logsumexp(each, axis=0))
 
     def _mixture(self, outcome: int) -> Mixture:
-        posterior = self.posteriors[outcome]
-        logs = self._logs(posterior) - self._tables[outcome][:, :, None, None]
-        sizes = np.einsum("hz,hzc->hc", self.joint, self._sizes[outcome])
-        weight = sizes[:, :, None, None] * np.exp(logs)
-        if not posterior.moves:  # drift has no column yet: one component stands for all
-            weight = np.concatenate(
-                [weight.sum(axis=3, keepdims=True), np.zeros_like(weight[..., 1:])], axis=3
-            )
-        order = np.argsort(weight, axis=None, kind="stable")
-        dropped = np.searchsorted(np.cumsum(weight.ravel()[order]), DROPPED)
-        kept = np.sort(order[dropped:])
-        indices = np.unravel_index(kept, weight.shape)
-        alive = weight.ravel()[kept]
-        shape, size, noise, drift = (np.asarray(each) for each in indices)
-        return Mixture(shape, size, noise, drift, alive / alive.sum())
+        sizes = np.einsum("hz,hzc->hc", self.joint, self._sizes[outcome]) + 1e-300
+        norm = np.log(sizes) - self._tables[outcome]
+        readings = self.readings[outcome]
+        weights = [
+            np.exp(r.posterior.logs + r.log_weight + norm[:, :, None, None, None]) for r in readings
+        ]
+        flat = np.concatenate([each.ravel() for each in weights])
+        order = np.argsort(flat, kind="stable")
+        kept = np.sort(order[np.searchsorted(np.cumsum(flat[order]), DROPPED) :])
+        ends = np.cumsum([each.size for each in weights])
+        reading = np.searchsorted(ends, kept, side="right")
+        starts = np.concatenate([[0], ends])
+        cells = [
+            np.unravel_index(kept[reading == number] - starts[number], each.shape)
+            for number, each in enumerate(weights)
+        ]
+        cell = Cell(*(np.concatenate([each[i] for each in cells]) for i in range(5)))
+        return Mixture(reading, cell, flat[kept] / flat[kept].sum())
 
-    def solved(self, outcome: int) -> list[tuple[IntArray, int, Solution]]:
-        """Components of an outcome by system."""
+    def solved(self, outcome: int) -> list[tuple[IntArray, Solution]]:
+        """Components of an outcome by what they share."""
         if outcome not in self._solved:
             mixture = self.mixtures[outcome]
-            self._solved[outcome] = self.posteriors[outcome].solved(
-                mixture.shape, mixture.size, mixture.noise, mixture.drift
-            )
+            found: list[tuple[IntArray, Solution]] = []
+            for number, reading in enumerate(self.readings[outcome]):
+                mine = np.flatnonzero(mixture.reading == number)
+                if len(mine):
+                    cell = Cell(*(each[mine] for each in mixture.cell))
+                    for numbers, solution in reading.posterior.solved(cell):
+                        found.append((mine[numbers], solution))
+            self._solved[outcome] = found
         return self._solved[outcome]
 
-    @cached_property
-    def _solved(self) -> dict[int, list[tuple[IntArray, int, Solution]]]:
-        return {}
+    def results(self, outcome: int) -> int:
+        """Number of results of an outcome."""
+        return int(self.readings[outcome][0].posterior.rows.count.sum())
+
+    def parts(self) -> dict[str, float]:
+        """How far every part of the prior is believed."""
+        found: dict[str, float] = {}
+        for shape, weight in zip(self.shapes, self.joint.sum(axis=1), strict=True):
+            found[shape.part.name] = found.get(shape.part.name, 0.0) + float(weight)
+        return found
+
+    def variants(self, outcome: int) -> FloatArray:
+        """How far the variants of what is known of an outcome are believed."""
+        mixture = self.mixtures[outcome]
+        return np.asarray(np.bincount(mixture.cell.variant, mixture.weight))
 
     def given(self, outcome: int, parts: FloatArray) -> FloatArray:
         """The average of a number per component given shape and centre; (shapes, centres, K).
@@ -174,10 +234,10 @@ class Belief:
         """
         mixture = self.mixtures[outcome]
         shapes, sizes = len(self.shapes), len(self.prior.centres.values)
-        cell = mixture.shape * sizes + mixture.size
-        total = np.bincount(cell, mixture.weight, shapes * sizes)
+        code = mixture.cell.shape * sizes + mixture.cell.size
+        total = np.bincount(code, mixture.weight, shapes * sizes)
         share = np.zeros((shapes * sizes, len(mixture)))
-        share[cell, np.arange(len(mixture))] = mixture.weight / total[cell]
+        share[code, np.arange(len(mixture))] = mixture.weight / total[code]
         table = (share @ parts).reshape(shapes, sizes, -1)
         chance = self._sizes[outcome] * (total.reshape(shapes, 1, sizes) > 0)
         norm = chance.sum(axis=2, keepdims=True)
@@ -185,129 +245,177 @@ class Belief:
 
     def at(self, points: Points) -> "Effects":
         """Effects of settings: changes from the baseline in the same context."""
-        return Effects(
-            self,
-            points.features - points.baseline,
-            points.place,
-            points.home,
-            points.missing,
-            points.missing_home,
-            levelled=False,
-        )
+        return Effects(self, points, self._reach(points, effects=True), levelled=False)
 
     def values(self, points: Points) -> "Effects":
         """Expected results of settings as they would be measured now: levels and effects."""
-        usual = self.features.usual
-        count = len(points)
-        home = np.full(count, usual.place[0]), np.full(count, usual.missing[0])
-        return Effects(
-            self, points.features, points.place, home[0], points.missing, home[1], levelled=True
-        )
+        usual = bool((points.home == self.features.usual.place[0]).all())
+        return Effects(self, points, self._reach(points, effects=usual), levelled=True)
+
+    def _reach(self, points: Points, *, effects: bool) -> "Reach":
+        """The points as differences from the baseline in their own, or in the usual, context."""
+        key = (points, effects)
+        if key not in self._reached:
+            self._reached[key] = Reach(self.features, self.prior, points, effects=effects)
+        return self._reached[key]
 
     def noise(self, outcome: int) -> float:
         """S.d. of one result, averaged over what it may be."""
-        posterior, mixture = self.posteriors[outcome], self.mixtures[outcome]
-        return float(np.sqrt(mixture.weight @ posterior.single(mixture.noise) ** 2))
+        mixture, square = self.mixtures[outcome], 0.0
+        for number, reading in enumerate(self.readings[outcome]):
+            mine = mixture.reading == number
+            noise = reading.posterior.single(mixture.cell.noise[mine])
+            square += float(mixture.weight[mine] @ noise**2)
+        return float(np.sqrt(square))
 
 
-class Effects:
-    """Effects of K settings on every outcome (or, levelled, their values) as mixtures; in half-ranges."""
+class Reach:
+    """Settings as differences of two places, and what the results say of them."""
 
-    def __init__(
-        self,
-        belief: Belief,
-        rows: FloatArray,
-        place: IntArray,
-        home: IntArray,
-        missing: FloatArray,
-        missing_home: FloatArray,
-        *,
-        levelled: bool,
-    ) -> None:
-        self.belief, self.rows, self.place, self.home = belief, rows, place, home
-        self.missing, self.missing_home, self.levelled = missing, missing_home, levelled
-        self._loads: dict[tuple[int, int], FloatArray] = {}
-        self._owns: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self._parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+    def __init__(self, features: Features, prior: Prior, points: Points, *, effects: bool) -> None:
+        self.joint = prior.joint**2
+        self.place, self.missing = points.place, points.missing
+        if effects:
+            self.rows: FloatArray = points.features - points.baseline
+            self.home, self.missing_home = points.home, points.missing_home
+        else:
+            usual, count = features.usual, len(points)
+            self.rows = points.features
+            self.home = np.full(count, usual.place[0])
+            self.missing_home = np.full(count, usual.missing[0])
+        self._loads: dict[System, FloatArray] = {}
+        self._owns: dict[Design, tuple[FloatArray, FloatArray]] = {}
+        self._priors: dict[tuple[int, int, float, bytes], FloatArray] = {}
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def prior_variance(self, shape: Shape) -> FloatArray:
+    def prior_variance(self, system: System) -> FloatArray:
         """Prior variance of the effects, in c^2; (K,)."""
         moved = self.place != self.home
-        own = 2 * shape.own**2 + self.belief.prior.joint**2 * (self.missing + self.missing_home)
-        return np.asarray(S0**2 * ((self.rows**2) @ shape.variances + moved * own))
+        own = 2 * system.shape.own**2 + self.joint * (self.missing + self.missing_home)
+        return np.asarray(S0**2 * ((self.rows**2) @ system.variances + moved * own))
 
-    def prior_covariance(self, chosen: IntArray, others: "Effects", shape: Shape) -> FloatArray:
+    def prior_covariance(self, chosen: IntArray, others: "Reach", system: System) -> FloatArray:
         """Prior covariance of some effects with other effects, in c^2; (chosen, K)."""
-        smooth = (self.rows[chosen] * shape.variances) @ others.rows.T
-        size, left_out = shape.own**2, self.belief.prior.joint**2
-        here = size + left_out * self.missing[chosen]
-        there = size + left_out * self.missing_home[chosen]
+        key = (id(others), id(system.variances), system.shape.own, chosen.tobytes())
+        if key not in self._priors:
+            self._priors[key] = self._prior_covariance(chosen, others, system)
+        return self._priors[key]
+
+    def _prior_covariance(self, chosen: IntArray, others: "Reach", system: System) -> FloatArray:
+        smooth = (self.rows[chosen] * system.variances) @ others.rows.T
+        size = system.shape.own**2
+        here = size + self.joint * self.missing[chosen]
+        there = size + self.joint * self.missing_home[chosen]
         place, home = self.place[chosen][:, None], self.home[chosen][:, None]
         own = here[:, None] * ((place == others.place).astype(float) - (place == others.home))
         own -= there[:, None] * ((home == others.place).astype(float) - (home == others.home))
         return np.asarray(S0**2 * (smooth + own))
 
-    def loads(self, outcome: int, shape_number: int, solution: Solution) -> FloatArray:
+    def loads(self, system: System) -> FloatArray:
         """Prior covariance of the effects with the turned rows, in c^2; (K, n)."""
-        key = (outcome, id(solution.system))
-        if key not in self._loads:
-            design, shape = self.belief.posteriors[outcome].design, self.belief.shapes[shape_number]
-            if outcome not in self._owns:
-                missing = self.missing, self.missing_home
-                self._owns[outcome] = design.own(self.place, self.home, missing)
-            own, left_out = self._owns[outcome]
-            cross = (self.rows * shape.variances) @ design.features.T
-            cross += shape.own**2 * own + self.belief.prior.joint**2 * left_out
-            self._loads[key] = (cross * solution.system.root) @ solution.system.vectors * S0**2
-        return self._loads[key]
+        if system not in self._loads:
+            design = system.design
+            if design not in self._owns:
+                self._owns[design] = design.own(
+                    self.place, self.home, (self.missing, self.missing_home)
+                )
+            own, left_out = self._owns[design]
+            cross = (self.rows * system.variances) @ design.features.T
+            cross += system.shape.own**2 * own + self.joint * left_out
+            self._loads[system] = (cross * system.root) @ system.vectors * S0**2
+        return self._loads[system]
+
+    def columns(self, system: System, *, levelled: bool) -> FloatArray:
+        """How the effects (or values) go with levels and knowledge; (K, q)."""
+        columns = np.zeros((len(self.rows), len(system.kinds)))
+        if levelled:
+            columns += system.now
+        if system.known is not None:
+            columns[:, system.kinds == KNOWN] = self.rows @ system.known.root
+        return columns
+
+
+class Effects:
+    """Effects of K settings on every outcome (or, levelled, their values) as mixtures; in half-ranges."""
+
+    def __init__(self, belief: Belief, points: Points, reach: Reach, *, levelled: bool) -> None:
+        self.belief, self.points, self.reach, self.levelled = belief, points, reach, levelled
+        self._parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def moved(self) -> BoolArray:
+        """Which settings are not the baseline; (K,)."""
+        return np.asarray(self.points.place != self.points.home)
 
     def parts(self, outcome: int) -> tuple[FloatArray, FloatArray]:
         """Means and s.d. of every component; (m, K) each."""
         if outcome not in self._parts:
-            count = len(self.belief.mixtures[outcome])
-            mean, variance = np.zeros((2, count, len(self)))
-            for numbers, shape, solution in self.belief.solved(outcome):
-                size2 = solution.size2[:, None]
-                loads = self.loads(outcome, shape, solution)
-                mean[numbers] = size2 * (solution.dual @ loads.T)
-                spread = size2 * self.prior_variance(self.belief.shapes[shape])
-                spread -= size2**2 * (solution.inverse @ (loads**2).T)
-                now = solution.now if self.levelled else None
-                if now is not None:
-                    mean[numbers] += (solution.levels @ now)[:, None]
-                for column in range(solution.loading.shape[2]):
-                    part = size2 * (solution.loading[:, :, column] @ loads.T)
-                    if now is not None:
-                        part -= (now @ solution.level_root[:, :, column].T)[:, None]
-                    spread += part**2
-                variance[numbers] = spread
-            self._parts[outcome] = mean, np.sqrt(np.maximum(variance, 0.0))
+            mixture = self.belief.mixtures[outcome]
+            key, readings = (self.points, self.levelled), self.belief.readings[outcome]
+            known = [reading.posterior.known.setdefault(key, {}) for reading in readings]
+            new = np.array(
+                [c not in known[r] for r, c in zip(mixture.reading, mixture.codes, strict=True)]
+            )
+            for numbers, solution in self.belief.solved(outcome):
+                if new[numbers].any():
+                    for number, *part in zip(numbers, *self._of(solution), strict=True):
+                        known[mixture.reading[number]][mixture.codes[number]] = part
+            table = np.array(
+                [known[r][c] for r, c in zip(mixture.reading, mixture.codes, strict=True)]
+            )
+            self._parts[outcome] = table[:, 0], table[:, 1]
         return self._parts[outcome]
 
+    def _of(self, solution: Solution) -> tuple[FloatArray, FloatArray]:
+        """Means and s.d. of the components of a solution; (m, K) each."""
+        system, size2 = solution.system, solution.size2[:, None]
+        loads = self.reach.loads(system)
+        mean: FloatArray = size2 * (solution.dual @ loads.T)
+        variance: FloatArray = size2 * self.reach.prior_variance(system)
+        variance -= size2**2 * (solution.inverse @ (loads**2).T)
+        columns = self.reach.columns(system, levelled=self.levelled)[:, solution.kept]
+        mean += solution.levels @ columns.T
+        if system.known is not None:
+            mean += self.reach.rows @ system.known.mean
+            mean += S0 * solution.size[:, None] * (self.reach.rows @ system.known.scaled)
+        variance += (self._with_columns(solution, loads, columns) ** 2).sum(axis=2)
+        return mean, np.sqrt(np.maximum(variance, 0.0))
+
+    def _with_columns(
+        self, solution: Solution, loads: FloatArray, columns: FloatArray
+    ) -> FloatArray:
+        """How effects (or values) move with level, drift, blocks and knowledge; (m, K, q)."""
+        moves = solution.size2[:, None, None] * (loads @ solution.loading)
+        return np.asarray(moves - columns @ solution.level_root)
+
     def covariance(self, outcome: int, chosen: IntArray, others: "Effects") -> FloatArray:
-        """Covariance of some effects with others, or with levelled values; (chosen, K)."""
-        found = np.zeros((len(chosen), len(others)))
-        weight = self.belief.mixtures[outcome].weight
-        for numbers, shape, solution in self.belief.solved(outcome):
-            here = self.loads(outcome, shape, solution)[chosen]
-            there = others.loads(outcome, shape, solution)
-            share, size2 = weight[numbers], solution.size2
-            prior = self.prior_covariance(chosen, others, self.belief.shapes[shape])
+        """Covariance of some effects with others, or with levelled values; (chosen, K).
+
+        For questions: components whose weights sum to less than MINOR are left out.
+        """
+        found: FloatArray = np.zeros((len(chosen), len(others)))
+        weight = self.belief.mixtures[outcome].main(MINOR)
+        for numbers, solution in self.belief.solved(outcome):
+            share, size2, system = weight[numbers], solution.size2, solution.system
+            if not share.any():
+                continue
+            here, there = self.reach.loads(system)[chosen], others.reach.loads(system)
+            prior = self.reach.prior_covariance(chosen, others.reach, system)
             found += (share @ size2) * prior
             found -= (here * ((share * size2**2) @ solution.inverse)) @ there.T
-            for column in range(solution.loading.shape[2]):
-                load = solution.loading[:, :, column]
-                mine, yours = size2[:, None] * (load @ here.T), size2[:, None] * (load @ there.T)
-                if others.levelled:
-                    yours -= (solution.now @ solution.level_root[:, :, column].T)[:, None]
-                if self.levelled:
-                    mine -= (solution.now @ solution.level_root[:, :, column].T)[:, None]
-                found += (share[:, None] * mine).T @ yours
-        means, theirs = self.parts(outcome)[0][:, chosen], others.parts(outcome)[0]
-        found += (weight[:, None] * (means - weight @ means)).T @ (theirs - weight @ theirs)
+            mine = self.reach.columns(system, levelled=self.levelled)[chosen][:, solution.kept]
+            yours = others.reach.columns(system, levelled=others.levelled)[:, solution.kept]
+            first = share[:, None, None] * self._with_columns(solution, here, mine)
+            second = others._with_columns(solution, there, yours)
+            count = len(chosen)
+            found += first.transpose(1, 0, 2).reshape(count, -1) @ (
+                second.transpose(0, 2, 1).reshape(-1, len(others))
+            )
+        means, others_means = self.parts(outcome)[0][:, chosen], others.parts(outcome)[0]
+        apart = others_means - weight @ others_means
+        found += (weight[:, None] * (means - weight @ means)).T @ apart
         return found
 
     def mean(self, outcome: int) -> FloatArray:

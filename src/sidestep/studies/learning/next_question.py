@@ -16,7 +16,7 @@ KNOWN = 0.1  # s.d. at which the level of an outcome that was never measured cou
 def contenders_of(effects: Effects, within: FloatArray) -> IntArray:
     """The settings with the largest (effect + half its s.d.) x P(within all limits)."""
     hope = (effects.mean(0) + 0.5 * effects.spread(0)) * within
-    moved = np.where(effects.place != effects.home, hope, -np.inf)
+    moved = np.where(effects.moved, hope, -np.inf)
     return np.argsort(-np.round(moved, 9), kind="stable")[:CONTENDERS]
 
 
@@ -44,7 +44,7 @@ def spread_after(
 ) -> FloatArray:
     """S.d. of the effects of some settings after one result at every setting; (chosen, K)."""
     covariance = effects.covariance(outcome, chosen, values)
-    if len(belief.posteriors[outcome].rows):
+    if belief.results(outcome):
         variance = values.spread(outcome) ** 2
     else:
         variance = effects.spread(outcome) ** 2 + KNOWN**2
@@ -57,11 +57,7 @@ def goal_gains(belief: Belief, effects: Effects, values: Effects) -> FloatArray:
     """By how much one result about the target lowers the mean variance of all effects on it; (K,)."""
     everything = np.arange(len(effects))
     covariance = effects.covariance(0, everything, values)
-    variance = (
-        values.spread(0) ** 2
-        if len(belief.posteriors[0].rows)
-        else effects.spread(0) ** 2 + KNOWN**2
-    )
+    variance = values.spread(0) ** 2 if belief.results(0) else effects.spread(0) ** 2 + KNOWN**2
     return np.asarray((covariance**2).mean(axis=0) / (variance + belief.noise(0) ** 2))
 
 

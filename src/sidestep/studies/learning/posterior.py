@@ -3,36 +3,44 @@
 A result is  y = level + blocks + drift + effect(place) + noise,  a change is
 y = effect(place) - effect(against) + noise. Given the hyperparameters all is Gaussian. With D the noise
 of the rows and c^2 K their prior covariance, one decomposition  D^-1/2 K D^-1/2 = U diag(v) U'  serves
-every c, every noise of the same proportions and every drift: levels, blocks, drift are few columns more.
+every c, every noise of the same proportions and every drift: levels, blocks, drift and knowledge that
+does not grow with c are few columns more.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.learning.features import Features
-from sidestep.studies.learning.observations import BoolArray, Rows
+from sidestep.studies.learning.knowledge import Knowledge, Part
 from sidestep.studies.learning.prior import BLOCK, S0, Prior
+from sidestep.studies.learning.rows import BoolArray, Rows
+
+STEP, KNOWN = 1, 3  # kinds of columns: a step of the level; knowledge (0 is the level, 2 a block)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shape:
-    """One way in which effects may bend: r, E, and the prior variances of the features."""
+    """One way in which effects may be: r, E, and the part of the prior; for all outcomes."""
 
+    part: Part
     bend: float
     own: float
     variances: FloatArray  # (P,), in c^2 S0^2
     log_weight: float
 
 
-def shapes_of(prior: Prior, features: Features) -> list[Shape]:
-    """Every pair (r, E), for all outcomes."""
+def shapes_of(prior: Prior, features: Features, parts: Sequence[Part]) -> list[Shape]:
+    """Every (r, E) of every part."""
     return [
-        Shape(bend, own, prior.variances(features, bend), float(lb + lo))
+        Shape(
+            part, bend, own, prior.variances(features, bend), float(np.log(part.weight) + lb + lo)
+        )
+        for part in parts
         for bend, lb in zip(prior.bends.values, prior.bends.log, strict=True)
         for own, lo in zip(prior.owns.values, prior.owns.log, strict=True)
     ]
@@ -52,6 +60,16 @@ class Told:
     excess: FloatArray
     excess_log: FloatArray
     level: float | None = 2.0
+
+
+class Cell(NamedTuple):
+    """Indices of hyperparameters, one of each per component; (m,)."""
+
+    shape: IntArray
+    size: IntArray
+    noise: IntArray
+    drift: IntArray
+    variant: IntArray
 
 
 class Design:
@@ -80,7 +98,7 @@ class Design:
         for epoch, before in zip(epochs[1:], epochs[:-1], strict=True):
             step = np.sqrt((epoch - before) * rows.width)
             columns.append(step * (levelled & (rows.epoch >= epoch)))
-            kinds.append(1)
+            kinds.append(STEP)
             now.append(step)
         for block in np.unique(rows.block[levelled & (rows.block >= 0)]):
             columns.append((levelled & (rows.block == block)).astype(float))
@@ -92,92 +110,101 @@ class Design:
         self, place: IntArray, against: IntArray, missing: tuple[FloatArray, FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
         """Covariance of own effects with those of the rows, and of what is missing; (K, n)."""
-        first = place[:, None] == self.place, place[:, None] == self.against
-        second = against[:, None] == self.place, against[:, None] == self.against
-        own = first[0].astype(float) - first[1] - second[0] + second[1]
-        here, there = missing[0][:, None], missing[1][:, None]
-        left_out = here * (first[0].astype(float) - first[1]) - there * (
-            second[0].astype(float) - second[1]
-        )
-        return own, left_out
+        first = (place[:, None] == self.place).astype(float) - (place[:, None] == self.against)
+        second = (against[:, None] == self.place).astype(float) - (against[:, None] == self.against)
+        return first - second, missing[0][:, None] * first - missing[1][:, None] * second
 
-    def prior_rows(self, shape: Shape) -> FloatArray:
-        """Prior covariance of the rows without level and noise, in c^2 S0^2; (n, n)."""
-        own, left_out = self.own(self.place, self.against, (self.missing, self.missing_against))
-        smooth = (self.features * shape.variances) @ self.features.T
-        return np.asarray(smooth + shape.own**2 * own + self.joint * left_out)
+    @cached_property
+    def own_rows(self) -> tuple[FloatArray, FloatArray]:
+        """The same of the rows with one another; (n, n)."""
+        return self.own(self.place, self.against, (self.missing, self.missing_against))
 
 
 class System:
-    """The rows of an outcome, decomposed for one shape and noises of the same proportions."""
+    """The rows of an outcome, decomposed for one shape and variant and noises of the same proportions."""
 
-    def __init__(self, design: Design, shape: Shape, noise: FloatArray) -> None:
+    def __init__(
+        self, design: Design, shape: Shape, known: Knowledge | None, noise: FloatArray
+    ) -> None:
+        self.design, self.shape, self.known = design, shape, known
+        self.variances = shape.variances if known is None else shape.variances * known.share
+        own, left_out = design.own_rows
+        kernel = (design.features * self.variances) @ design.features.T
+        kernel += shape.own**2 * own + design.joint * left_out
         self.root = 1.0 / np.sqrt(noise)
-        kernel = self.root[:, None] * design.prior_rows(shape) * self.root * S0**2
-        values, self.vectors = np.linalg.eigh(kernel)
+        values, self.vectors = np.linalg.eigh(self.root[:, None] * kernel * self.root * S0**2)
         self.values = np.maximum(values, 0.0)
         turned = self.vectors.T * self.root
-        self.y = turned @ design.rows.mean
-        self.columns = turned @ design.columns  # (n, q)
-        self.now = design.now
+        self.y, self.scaled = turned @ design.rows.mean, np.zeros(len(noise))
+        self.columns, self.kinds, self.now = turned @ design.columns, design.kinds, design.now
+        if known is not None:
+            self.y = self.y - turned @ (design.features @ known.mean)
+            self.scaled = turned @ (design.features @ known.scaled)
+            more = known.root.shape[1]
+            self.columns = np.hstack([self.columns, turned @ (design.features @ known.root)])
+            self.kinds = np.concatenate([self.kinds, np.full(more, KNOWN)])
+            self.now = np.concatenate([self.now, np.zeros(more)])
         self.log_noise = float(np.log(noise).sum())
 
 
 class Posterior:
-    """What the results of one outcome say, for every combination of hyperparameters."""
+    """What some rows of one outcome say, for every combination of hyperparameters."""
 
     def __init__(
-        self, features: Features, prior: Prior, shapes: Sequence[Shape], told: Told, rows: Rows
+        self,
+        features: Features,
+        prior: Prior,
+        shapes: Sequence[Shape],
+        outcome: int,
+        told: Told,
+        rows: Rows,
     ) -> None:
-        self.features, self.prior, self.shapes, self.told, self.rows = (
-            features,
-            prior,
-            shapes,
-            told,
-            rows,
-        )
+        self.prior, self.shapes, self.told, self.rows = prior, shapes, told, rows
         self.sizes = prior.centres.array
         self.design = Design(features, rows, prior)
-        plain = rows.told == 0.0
-        self._plain, self._mixed = plain, bool(plain.any() and (~plain).any())
-        if plain.all():
+        self.variants = [shape.part.variants(outcome) for shape in shapes]
+        self._plain = rows.told == 0.0
+        self._even = bool(self._plain.all() and (rows.extra == 0).all())
+        if self._plain.all():
             self.noises = np.column_stack([told.noise, np.zeros_like(told.noise)])
             self.noise_log = told.noise_log
         else:
-            middle = np.sqrt(np.median(rows.told[~plain]))
-            noise, excess = told.noise, told.excess * middle
-            if not plain.any():
-                noise = noise[:1]
-            grid = np.meshgrid(noise, excess, indexing="ij")
+            middle = np.sqrt(np.median(rows.told[~self._plain]))
+            some = bool(self._plain.any())
+            noise, log = (told.noise, told.noise_log) if some else (told.noise[:1], np.zeros(1))
+            grid = np.meshgrid(noise, told.excess * middle, indexing="ij")
             self.noises = np.column_stack([each.ravel() for each in grid])
-            first = told.noise_log if plain.any() else np.zeros(1)
-            self.noise_log = (first[:, None] + told.excess_log).ravel()
-        self.moves = bool((self.design.kinds == 1).any())  # whether a drift could show
-        self._systems: dict[tuple[int, int], System] = {}
-        self.log_likelihood = self._likelihoods()  # (shapes, sizes, noises, drifts)
+            self.noise_log = (log[:, None] + told.excess_log).ravel()
+        self.moves = bool((self.design.kinds == STEP).any())  # whether a drift could show
+        self._systems: dict[tuple[int, int, int], System] = {}
+        self.known: dict[Any, dict[tuple[int, ...], Any]] = {}  # what was worked out of settings
+        self.logs = self._logs()  # (shapes, sizes, noises, drifts, variants)
 
     def noise_of(self, point: int) -> tuple[FloatArray, float]:
         """Variance of the rows at a point of the noise grid as proportions times a scale."""
         rows = self.rows
         own, excess = self.noises[point] ** 2
-        if self._plain.all():
+        if self._even:
             return 1.0 / rows.weight, float(own)
-        return np.where(self._plain, own, rows.told + excess) / rows.weight, 1.0
+        one = np.where(self._plain, own, rows.told + excess)
+        return one / rows.weight + rows.extra, 1.0
 
-    def system(self, shape: int, point: int) -> System:
+    def system(self, shape: int, point: int, variant: int) -> System:
         """The rows decomposed; plain results share one system for all noises."""
-        key = (shape, 0 if self._plain.all() else point)
+        key = (shape, 0 if self._even else point, variant)
         if key not in self._systems:
-            self._systems[key] = System(self.design, self.shapes[shape], self.noise_of(point)[0])
+            known = self.variants[shape][variant][1]
+            noise = self.noise_of(point)[0]
+            self._systems[key] = System(self.design, self.shapes[shape], known, noise)
         return self._systems[key]
 
-    def _column_scales(self, points: IntArray, drifts: IntArray) -> FloatArray:
-        """Prior s.d. of level, steps and blocks; (m, q)."""
-        noise = self.single(points)
-        drift = self.prior.drift.array[drifts] * noise
-        level = noise if self.told.level is None else np.full(len(points), self.told.level)
-        table = np.column_stack([level, drift, np.full(len(points), BLOCK)])
-        return np.asarray(table[:, self.design.kinds])
+    def _column_scales(self, cell: Cell, kinds: IntArray) -> FloatArray:
+        """Prior s.d. of level, steps, blocks and knowledge; (m, q)."""
+        noise = self.single(cell.noise)
+        drift = self.prior.drift.array[cell.drift] * noise
+        level = noise if self.told.level is None else np.full(len(noise), self.told.level)
+        one = np.ones(len(noise))
+        return np.asarray(np.column_stack([level, drift, BLOCK * one, one])[:, kinds])
 
     def single(self, points: IntArray) -> FloatArray:
         """S.d. of one result at points of the noise grid."""
@@ -186,102 +213,116 @@ class Posterior:
         return np.asarray(np.sqrt(np.median(self.rows.told) + self.noises[points, 1] ** 2))
 
     def _within(self, point: int) -> float:
-        """Log likelihood of the scatter within the rows, but for constants."""
-        rows, extra = self.rows, self.rows.count - 1.0
-        variance = np.where(
-            self._plain, self.noises[point, 0] ** 2, rows.told + self.noises[point, 1] ** 2
-        )
-        return float(-0.5 * (extra * np.log(variance) + rows.scatter / variance).sum())
+        """Log likelihood of the scatter within the rows."""
+        rows = self.rows
+        own, excess = self.noises[point] ** 2
+        variance = np.where(self._plain, own, rows.told + excess)
+        more = (rows.count - 1) * np.log(2 * np.pi * variance) + np.log(2 * np.pi * rows.weight)
+        return float(-0.5 * (more - rows.logs + rows.scatter / variance)[rows.side == 0].sum())
 
-    def _likelihoods(self) -> FloatArray:
+    def _logs(self) -> FloatArray:
+        """Log likelihoods, with the prior weights of all but shape and size."""
         points, drifts = len(self.noises), len(self.prior.drift.values) if self.moves else 1
-        found = np.zeros((len(self.shapes), len(self.sizes), points, drifts))
-        if not len(self.rows):
-            return found
-        shape, size, point, drift = (each.ravel() for each in np.indices(found.shape))
-        table = found.reshape(-1)
-        for numbers, _, solution in self.solved(shape, size, point, drift):
-            table[numbers] = solution.log_likelihood
-        return np.asarray(found + np.array([self._within(p) for p in range(points)])[:, None])
+        most = max(len(each) for each in self.variants)
+        found = np.zeros((len(self.shapes), len(self.sizes), points, drifts, most))
+        for shape, variants in enumerate(self.variants):
+            weights = np.array([weight for weight, _ in variants] + [0.0] * (most - len(variants)))
+            with np.errstate(divide="ignore"):
+                found[shape] += np.log(weights)
+        found += self.noise_log[:, None, None]
+        if drifts > 1:
+            found += self.prior.drift.log[:, None]
+        if len(self.rows):
+            cell = Cell(*np.nonzero(np.isfinite(found)))
+            for numbers, solution in self.solved(cell):
+                some = tuple(each[numbers] for each in cell)
+                found[some] += solution.log_likelihood
+            found += np.array([self._within(point) for point in range(points)])[:, None, None]
+        return found
 
-    def solved(
-        self, shape: IntArray, size: IntArray, point: IntArray, drift: IntArray
-    ) -> list[tuple[IntArray, int, "Solution"]]:
-        """Combinations grouped by what they share: their numbers, their shape and their solution."""
-        system = np.zeros_like(point) if self._plain.all() else point
-        still = self.prior.drift.array[drift] == 0.0 if self.moves else np.ones(len(drift), bool)
-        group = (shape * len(self.noises) + system) * 2 + still
+    def solved(self, cell: Cell) -> list[tuple[IntArray, "Solution"]]:
+        """Components grouped by what they share: their numbers and their solution."""
+        point = np.zeros_like(cell.noise) if self._even else cell.noise
+        still = np.full(len(point), True)
+        if self.moves:
+            still = self.prior.drift.array[cell.drift] == 0.0
         scales = np.array([self.noise_of(p)[1] for p in range(len(self.noises))])
-        found: list[tuple[IntArray, int, Solution]] = []
+        keys = np.stack([cell.shape, point, cell.variant, still.astype(int)])
+        group = np.ravel_multi_index(tuple(keys), tuple(keys.max(axis=1) + 1))
+        found: list[tuple[IntArray, Solution]] = []
         for each in np.unique(group):
             numbers = np.flatnonzero(group == each)
-            first = numbers[0]
-            columns = self._column_scales(point[numbers], drift[numbers])
-            kept = self.design.kinds != 1 if still[first] else slice(None)
-            solution = Solution(
-                self.system(int(shape[first]), int(point[first])),
-                self.sizes[size[numbers]] ** 2,
-                scales[point[numbers]],
-                columns,
-                kept,
-            )
-            found.append((numbers, int(shape[first]), solution))
+            some = Cell(*(index[numbers] for index in cell))
+            system = self.system(int(some.shape[0]), int(some.noise[0]), int(some.variant[0]))
+            kept = system.kinds != STEP if still[numbers[0]] else np.full(len(system.kinds), True)
+            scale = self._column_scales(some, system.kinds)
+            solution = Solution(system, self.sizes[some.size], scales[some.noise], scale, kept)
+            found.append((numbers, solution))
         return found
 
 
 class Solution:
-    """The posterior of several combinations that share a system; m of them, n rows, q columns."""
+    """The posterior of several components that share a system; m of them, n rows, q columns."""
 
     def __init__(
-        self, system: System, size2: FloatArray, scale: FloatArray, columns: FloatArray, kept: Any
+        self,
+        system: System,
+        size: FloatArray,
+        scale: FloatArray,
+        columns: FloatArray,
+        kept: BoolArray,
     ) -> None:
-        self.system, self.size2, self.kept = system, size2, kept
+        self.system, self.size, self.kept = system, size, kept
+        self.size2 = size2 = size**2
         self.columns = columns[:, kept]
         b = system.columns[:, kept]  # (n, q)
         q = b.shape[1]
         self._b = b
+        self.y = system.y - S0 * size[:, None] * system.scaled  # (m, n)
         spread = size2[:, None] * system.values + scale[:, None]
         self.inverse = 1.0 / spread  # (m, n)
-        inner = (self.inverse @ (b[:, :, None] * b[:, None, :]).reshape(-1, q * q)).reshape(
-            -1, q, q
-        )
+        pairs = (b[:, :, None] * b[:, None, :]).reshape(-1, q * q)
+        inner = (self.inverse @ pairs).reshape(-1, q, q)
         inner *= self.columns[:, :, None] * self.columns[:, None, :]
         inner += np.eye(q)
         self._inner = np.linalg.cholesky(inner)  # (m, q, q)
-        right = (self.inverse @ (b * system.y[:, None])) * self.columns
+        right = ((self.inverse * self.y) @ b) * self.columns
         self._half = np.linalg.solve(self._inner, right[:, :, None])[:, :, 0]
         self.log_likelihood = -0.5 * (
-            np.log(spread).sum(axis=1)
+            np.log(2 * np.pi * spread).sum(axis=1)
             + system.log_noise
             + 2 * np.log(np.diagonal(self._inner, axis1=1, axis2=2)).sum(axis=1)
-            + self.inverse @ system.y**2
+            + (self.inverse * self.y**2).sum(axis=1)
             - (self._half**2).sum(axis=1)
         )
 
     @cached_property
     def levels(self) -> FloatArray:
-        """Means of level, steps and blocks; (m, q)."""
+        """Means of level, steps, blocks and knowledge; (m, q)."""
         back = np.linalg.solve(self._inner.transpose(0, 2, 1), self._half[:, :, None])[:, :, 0]
         return np.asarray(self.columns * back)
 
-    @property
-    def now(self) -> FloatArray:
-        """The columns of a result that is measured now, in no block; (q,)."""
-        return np.asarray(self.system.now[self.kept])
-
     @cached_property
     def level_root(self) -> FloatArray:
-        """A root of the covariance of level, steps and blocks: its rows times its rows; (m, q, q)."""
+        """A root of their covariance: its rows times its rows; (m, q, q)."""
         root = np.linalg.inv(self._inner).transpose(0, 2, 1)
         return np.asarray(self.columns[:, :, None] * root)
 
     @cached_property
     def dual(self) -> FloatArray:
         """What the turned rows weigh in the mean of an effect; (m, n)."""
-        return np.asarray(self.inverse * (self.system.y - self.levels @ self._b.T))
+        return np.asarray(self.inverse * (self.y - self.levels @ self._b.T))
 
     @cached_property
     def loading(self) -> FloatArray:
         """The inverse covariance of the turned rows is diag(inverse) - loading loading'; (m, n, q)."""
         weighted = self.inverse[:, :, None] * self._b * self.columns[:, None, :]
         return np.asarray(weighted @ np.linalg.inv(self._inner).transpose(0, 2, 1))
+
+    def row_fit(self) -> tuple[FloatArray, FloatArray]:
+        """Of the inverse covariance S^-1 of the rows: S^-1 y, and its diagonal; (m, n) each."""
+        back = self.system.vectors.T * self.system.root  # (n, n), turned to rows
+        first = self.dual @ back
+        diagonal = self.inverse @ back**2
+        diagonal -= ((back.T @ self.loading) ** 2).sum(axis=2)
+        return first, diagonal

@@ -22,6 +22,7 @@ S0 = (
 JOINT = 0.3  # size of the joint smooth part, in c S0
 WORDS = 2.0  # variance of words, in that of a straight part
 LEVEL = 2.0  # s.d. of a level that was not told: far beyond every range
+GROSS = 0.02  # share of results that are grossly wrong
 BLOCK = 0.5  # s.d. of the difference that a block makes
 
 
@@ -72,6 +73,7 @@ class Prior:
     away        weights of an outcome's size by its distance from the centre, in places of the grid
     drift       s.d. of a round's step of the level, in the noise
     joint, words    sizes of these parts
+    gross       share of results that say nothing
     """
 
     bends: Grid = Grid((0.3, 0.6), (0.6, 0.4))
@@ -81,6 +83,7 @@ class Prior:
     drift: Grid = DRIFT
     joint: float = JOINT
     words: float = WORDS
+    gross: float = GROSS
 
     @property
     def sizes_given_centre(self) -> FloatArray:

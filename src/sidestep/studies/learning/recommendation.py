@@ -35,10 +35,9 @@ def choice_of(
     mean = effects.mean(0)
     within = effects.all_within(limits)
     better = 1.0 - effects.below(0, 0.0)
-    posteriors = effects.belief.posteriors
-    known = len(posteriors[0].rows) > 0 and all(
-        each.rows.count.sum() >= NEEDED for each in posteriors[1:]
-    )
+    belief = effects.belief
+    counts = [belief.results(outcome) for outcome in range(len(limits))]
+    known = counts[0] > 0 and min(counts[1:], default=NEEDED) >= NEEDED
     allowed = (within >= certainty) & (better > 0.5) & known
     if not allowed.any():
         return Choice(None, within, better, mean)
