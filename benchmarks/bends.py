@@ -195,7 +195,9 @@ def main() -> None:
         start = time.time()
         found = run(
             name,
-            replace(prior_of(options.shape), drift=Grid((0.0,), (1.0,))) if options.still else prior_of(options.shape),
+            replace(prior_of(options.shape), drift=Grid((0.0,), (1.0,)))
+            if options.still
+            else prior_of(options.shape),
             options,
             visits=options.visits,
             told=options.told,
