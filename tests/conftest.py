@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import databases
-from databases import own_postgres, postgres, storage  # noqa: F401  # fixtures
+from databases import own_postgres, postgres, storage, way  # noqa: F401  # fixtures
 from disks import small_disk  # noqa: F401
 from sidestep.core.kernels import ieee_arithmetic
 from sidestep.errors import InputError

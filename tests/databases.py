@@ -6,10 +6,13 @@ The server is started by the first test that wants it, once a session, and is sh
 import fcntl
 import os
 import pwd
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +131,76 @@ class Postgres:
             raise PostgresError(done.stderr[-500:])
 
 
+class Way:
+    """A way over loopback to a server, which can go silent: nobody at either end is told.
+
+    `lose` drops what is open, as a failover does, and lets new connections through; `stall` holds
+    everything, new connections too, until `resume`.
+    """
+
+    def __init__(self, server: Postgres) -> None:
+        self._socket = str(server.folder / ".s.PGSQL.5432")
+        self._open: list[socket.socket] = []
+        self._lost = 0  # so many of the connections are silent for ever
+        self._moving = threading.Event()
+        self._moving.set()
+        self._ended = False
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self.port = self._door.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, database: str) -> str:
+        name = database.partition("?")[0].rpartition("/")[2]
+        return (
+            f"postgresql://postgres@127.0.0.1:{self.port}/{name}?sslmode=disable&gssencmode=disable"
+        )
+
+    def lose(self) -> None:
+        self._lost = len(self._open)
+
+    def stall(self) -> None:
+        self._moving.clear()
+
+    def resume(self) -> None:
+        self._moving.set()
+
+    def close(self) -> None:
+        self._ended = True
+        self._moving.set()
+        socket.create_connection(("127.0.0.1", self.port)).close()  # the one that waits in accept
+        self._door.close()
+        for each in self._open:
+            each.close()
+
+    def _accept(self) -> None:
+        while True:
+            ours, _ = self._door.accept()
+            if self._ended:
+                ours.close()
+                return
+            theirs = socket.socket(socket.AF_UNIX)
+            theirs.connect(self._socket)
+            place = len(self._open)
+            self._open += [ours, theirs]
+            threading.Thread(target=self._carry, args=(place, ours, theirs), daemon=True).start()
+
+    def _carry(self, place: int, *ends: socket.socket) -> None:
+        other = dict(zip(ends, reversed(ends), strict=True))
+        try:
+            while not self._ended:
+                for end in select.select(ends, [], [], 0.1)[0]:
+                    self._moving.wait()
+                    if place < self._lost or self._ended:
+                        return  # and both ends stay open
+                    data = end.recv(65536)
+                    if not data:
+                        other[end].shutdown(socket.SHUT_WR)
+                        return
+                    other[end].sendall(data)
+        except (OSError, ValueError):
+            return  # closed at one end
+
+
 def _binaries() -> Path:
     """Where postgres and initdb are."""
     beside = [Path(found).resolve().parent for found in [shutil.which("postgres")] if found]
@@ -213,6 +286,14 @@ def own_postgres() -> Iterator[Postgres]:
     yield server
     server.stop()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def way(postgres: Postgres) -> Iterator[Way]:
+    """A way to the server that all tests share."""
+    opened = Way(postgres)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

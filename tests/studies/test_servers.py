@@ -1,5 +1,8 @@
 """Servers: what is wrong is said at once, a broken connection is made anew, nothing is written twice."""
 
+import os
+import socket
+import threading
 import time
 
 import psycopg
@@ -8,6 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from sidestep.errors import DurabilityWarning, StorageBusy, StorageError, StorageLost
+from sidestep.studies.storage.faults import sentences
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.store import open_store, write
 from sidestep.studies.storage.tables import METADATA, VERSION_TABLE
@@ -117,3 +121,87 @@ def test_two_studies_of_one_server_do_not_wait_for_each_other(on_postgres):
         assert ask(on_postgres, "other").seq == 2
         log.append("asked", body={}, actor="ada")
     assert on_postgres.head("pilot").seq == 2
+
+
+def test_the_kernel_notices_a_machine_that_is_gone(postgres, way):
+    store = SqlStore.open(way.url(postgres.emptied()))
+    with store.database.engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        with socket.socket(fileno=os.dup(driver.fileno())) as held:
+            unheard = held.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            idle, between, count = (
+                held.getsockopt(socket.IPPROTO_TCP, option)
+                for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+            )
+            assert held.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert 0 < unheard <= 10_000
+        assert idle + between * count <= 10
+        limit = connection.exec_driver_sql("SHOW statement_timeout").scalar()
+        assert limit != "0"
+    store.close()
+
+
+def test_a_lost_connection_is_made_anew_and_a_silent_server_is_not_waited_for(postgres, way):
+    url = postgres.emptied()
+    store = SqlStore.open(way.url(url), serving=True)
+    store.create("pilot", {}, actor="ada", body={})
+    way.lose()
+    time.sleep(1.1)  # a connection that was just used is not tried before it is used again
+    began = time.monotonic()
+    assert ask(store).seq == 2
+    assert time.monotonic() - began < 10
+    way.stall()
+    try:
+        began = time.monotonic()
+        for _ in range(3):
+            with pytest.raises(StorageLost) as caught:
+                store.head("pilot")
+            assert "the database" in str(caught.value)
+            assert str(way.port) not in str(caught.value)
+        assert time.monotonic() - began < 10
+    finally:
+        way.resume()
+    time.sleep(1.0)
+    assert ask(store).seq == 3
+    store.close()
+
+
+def test_a_statement_that_takes_too_long_is_ended_and_said(on_postgres):
+    def sleep():
+        with (
+            on_postgres.database.transaction(lambda _: None) as (connection, _),
+            sentences("here"),
+        ):
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 50")
+            connection.exec_driver_sql("SELECT pg_sleep(5)")
+
+    with pytest.raises(StorageBusy, match="too much to do now"):
+        sleep()
+
+
+def test_more_callers_than_connections_get_a_sentence(postgres):
+    store = SqlStore.open(postgres.emptied(), serving=True)
+    store.create("pilot", {}, actor="ada", body={})
+    done, go_on = [], threading.Event()
+
+    def hold():
+        with store.database.snapshot():
+            done.append(1)
+            go_on.wait(60)
+
+    threads = [threading.Thread(target=hold) for _ in range(15)]
+    for thread in threads:
+        thread.start()
+    try:
+        deadline = time.monotonic() + 30
+        while len(done) < 15:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        with pytest.raises(StorageBusy, match="too much to do now; nothing was saved"):
+            store.head("pilot")
+    finally:
+        go_on.set()
+        for thread in threads:
+            thread.join()
+    assert store.head("pilot").seq == 1
+    store.close()

@@ -8,6 +8,7 @@ import anyio.to_thread
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
@@ -22,6 +23,7 @@ from sidestep.service.metrics import Metrics
 from sidestep.service.notices import Notices
 from sidestep.service.pages.answering import answering
 from sidestep.service.pages.errors import files, is_for_people, problem_page
+from sidestep.service.pages.forms import typed
 from sidestep.service.pages.link import link_pages
 from sidestep.service.pages.login import login_pages
 from sidestep.service.pages.people import people_pages
@@ -38,6 +40,7 @@ from sidestep.service.tokens import tokens
 from sidestep.service.watch import LOGGER, Watch
 from sidestep.studies.book import Question
 from sidestep.studies.storage.events import CODE
+from sidestep.studies.storage.faults import translated
 from sidestep.studies.storage.groups import Groups
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.study import Study
@@ -52,6 +55,7 @@ PAGES = (
     login_pages,
     files,
 )
+AGAIN = 2.0  # seconds for which an entry is tried again; after that, whoever sent it does so
 DESCRIPTION = (
     "Ask what to try next and which outcome to measure, tell what came of it, see what is best; on a "
     "record that stays. Send no names of patients."
@@ -77,7 +81,8 @@ def create_app(
     )
     state, metrics = app.state, Metrics()
     state.settings, state.metrics, state.laboratory = settings, metrics, laboratory
-    groups, notices = Groups(watch=metrics.group.observe), Notices(settings, metrics)
+    groups = Groups(watch=metrics.group.observe, patience=AGAIN)
+    notices = Notices(settings, metrics)
     state.desk = Desk(store, groups, notices)
     state.door = Door(store, settings)
     state.listeners = Listeners(settings.streams, metrics)
@@ -104,43 +109,49 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 def _handle(app: FastAPI) -> None:
     """Turn every exception into a problem response; unexpected ones are handled in watch.py."""
     app.add_exception_handler(SidestepError, _ours)
+    app.add_exception_handler(SQLAlchemyError, _of_database)
     app.add_exception_handler(HttpProblem, _of_http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _of_framework)
 
 
-def _answer(
+async def _answer(
     request: Request, kind: Kind, detail: str, headers: Mapping[str, str] | None = None, **more: Any
 ) -> Response:
     """The problem as JSON, or as a page if a person is asking."""
     if is_for_people(request):
-        return problem_page(request, kind, detail)
+        return problem_page(request, kind, detail, await typed(request))
     return problem(kind, detail, headers, **more)
 
 
-def _ours(request: Request, error: Exception) -> Response:
+async def _ours(request: Request, error: Exception) -> Response:
     kind = kind_of(error)  # type: ignore[arg-type]
     if kind.status >= 500:
         LOGGER.error("a storage problem", exc_info=error)
-    return _answer(request, kind, str(error))
+    return await _answer(request, kind, str(error))
 
 
-def _of_http(request: Request, error: Exception) -> Response:
+async def _of_database(request: Request, error: Exception) -> Response:
+    where = request.app.state.desk.store.database.where
+    return await _ours(request, translated(error, where))
+
+
+async def _of_http(request: Request, error: Exception) -> Response:
     refusal: HttpProblem = error  # type: ignore[assignment]
-    return _answer(request, refusal.kind, refusal.detail, refusal.headers)
+    return await _answer(request, refusal.kind, refusal.detail, refusal.headers)
 
 
-def _invalid(request: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     found: list[Any] = error.errors()  # type: ignore[attr-defined]
     wrong = places(found)
     detail = "; ".join(f"{each['where']} {each['sentence']}" for each in wrong[:3])
-    return _answer(request, KINDS[InputError], detail, errors=wrong)
+    return await _answer(request, KINDS[InputError], detail, errors=wrong)
 
 
-def _of_framework(request: Request, error: Exception) -> Response:
+async def _of_framework(request: Request, error: Exception) -> Response:
     refusal: HTTPException = error  # type: ignore[assignment]
     kind = plain_kind(refusal.status_code)
-    return _answer(request, kind, kind.title, refusal.headers)
+    return await _answer(request, kind, kind.title, refusal.headers)
 
 
 def _describe(app: FastAPI) -> None:

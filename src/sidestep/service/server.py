@@ -20,7 +20,7 @@ from sidestep.service.settings import Settings
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.store import open_store
 
-GRACE = 20  # seconds that running requests get after a stop signal
+GRACE = 8  # seconds that running requests get after a stop signal
 
 
 class Server(uvicorn.Server):
@@ -47,7 +47,7 @@ class Server(uvicorn.Server):
 
 def open_sql(storage: str) -> SqlStore:
     """The database of a storage; a service does not accept a storage in memory."""
-    store = open_store(storage)
+    store = open_store(storage, serving=True)
     if not isinstance(store, SqlStore):
         raise InputError(f"a service needs a file or a database that stays, got {storage!r}")
     return store

@@ -19,6 +19,8 @@ from sidestep.studies.values import checked_positive, read_number
 
 MOST = 3000  # fields
 STEP = "step."  # how the fields of largest steps begin
+KEYLESS = ("/login", "/logout", "/people", "/tokens", "/links")  # forms that no key makes safe
+UNTOLD = ("csrf", "password")  # fields that no page repeats
 
 
 class Form(dict[str, list[str]]):
@@ -89,6 +91,30 @@ class Form(dict[str, list[str]]):
 
 async def posted(request: Request) -> Form:
     """The submitted form; refused unless it came from one of our pages."""
+    form = await _read(request)
+    await run_in_threadpool(check_page, request, form)  # it may look into the storage
+    return form
+
+
+async def typed(request: Request) -> Form:
+    """What was typed into a form that could not be worked on, and that may be sent again.
+
+    Empty without one, and for a form of another site: ours would send it again with a valid token. Only a
+    form whose key is looked at may be sent twice.
+    """
+    if request.method != "POST" or request.url.path.endswith(KEYLESS):
+        return Form()
+    try:
+        form = await _read(request)
+        check_origin(request)
+    except HttpProblem:
+        return Form()
+    if "key" not in form or not _is_ours(request, form):
+        return Form()
+    return Form({name: values for name, values in form.items() if name not in UNTOLD})
+
+
+async def _read(request: Request) -> Form:
     check_media(request, "application/x-www-form-urlencoded")
     body = await request.body()
     try:
@@ -100,7 +126,6 @@ async def posted(request: Request) -> Form:
     form = Form()
     for name, value in pairs:
         form.setdefault(name, []).append(value)
-    await run_in_threadpool(check_page, request, form)  # it may look into the storage
     return form
 
 
@@ -110,11 +135,16 @@ def check_page(request: Request, form: Mapping[str, list[str]]) -> None:
     door = request.app.state.door
     if not door.needs_login:
         check_host(request)
-    given = form.get("csrf", [""])[0]
-    if not is_forms_secret(door, request.cookies.get(BROWSER, ""), given):
+    if not _is_ours(request, form):
         raise HttpProblem(
             FORBIDDEN, "this form is not from this page; nothing was saved; load the page again"
         )
+
+
+def _is_ours(request: Request, form: Mapping[str, list[str]]) -> bool:
+    """Whether one of our pages in this browser gave the form its token."""
+    given = form.get("csrf", [""])[0]
+    return is_forms_secret(request.app.state.door, request.cookies.get(BROWSER, ""), given)
 
 
 Posted = Annotated[Form, Depends(posted)]

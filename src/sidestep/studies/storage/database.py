@@ -6,12 +6,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from sidestep.errors import StorageBusy
 from sidestep.studies.storage import schema
@@ -23,6 +24,7 @@ from sidestep.studies.storage.engines import (
     warn_if_forgetful,
 )
 from sidestep.studies.storage.faults import (
+    SERVED,
     is_away,
     is_busy,
     is_read_only,
@@ -33,23 +35,36 @@ from sidestep.studies.storage.faults import (
 from sidestep.studies.storage.file_check import FileCheck, held
 from sidestep.studies.storage.ready import Ready, Values, errors_of
 from sidestep.studies.storage.statements import Fields
+from sidestep.studies.storage.waits import SERVING, Outage, alone
 
 T = TypeVar("T")
 
 
 class Database:
-    """An engine, its name for people, and how long to wait for it."""
+    """An engine, its name for people, and how long to wait for it.
+
+    serving   others wait for it too: a database server that does not answer is said at once to all of
+              them, and its address to none
+    """
 
     def __init__(
-        self, storage: str | Path, *, create: bool = True, patience: float = PATIENCE
+        self,
+        storage: str | Path,
+        *,
+        create: bool = True,
+        patience: float = PATIENCE,
+        serving: bool = False,
     ) -> None:
         url = url_of(storage, create=create)
-        self.where = place_of(url)
+        hidden = serving and url.get_backend_name() != "sqlite"
+        self.where = place_of(url)  # whoever starts a service is told where it is
         self.file = FileCheck(self.where) if url.get_backend_name() == "sqlite" else None
         if self.file:
             self.file.before_opening()
         self.patience = patience
-        self.engine = engine_of(url, patience=patience)
+        self._waits = SERVING if hidden else alone(patience)
+        self._outage = Outage(SERVED if hidden else None)
+        self.engine = engine_of(url, self._waits, self._outage)
         # closes the connections when the object is no longer referenced
         weakref.finalize(self, _closed, self.engine, self.file)
         self.on_sqlite = self.engine.dialect.name == "sqlite"
@@ -60,6 +75,8 @@ class Database:
         self._has_turn: int | None = None
         self._opened = False
         self._prepare()
+        if hidden:
+            self.where = SERVED
 
     def read(self, statement: Ready, values: Values) -> list[Fields]:
         """Rows of a SELECT, with the current data."""
@@ -133,7 +150,10 @@ class Database:
             with sentences(self.where, at_stake=False):
                 ready = self._patiently(self._is_ready)
             if not ready:
-                with self.transaction(lambda _: None) as (connection, _):
+                with (
+                    self.transaction(lambda _: None) as (connection, _),
+                    self._unhurried(connection),
+                ):
                     schema.upgrade(connection, self.where)
             if self.file:
                 self._check_file(self.file, fresh=not ready)
@@ -153,6 +173,13 @@ class Database:
                     file.opened(connection.connection.driver_connection)
 
         self._patiently(act)
+
+    def _unhurried(self, connection: Connection) -> AbstractContextManager[None]:
+        if self.on_sqlite:
+            return nullcontext()
+        from sidestep.studies.storage.postgresql import unhurried  # noqa: PLC0415  # needs the driver
+
+        return unhurried(connection)
 
     def _is_ready(self) -> bool:
         if self.on_sqlite:
@@ -246,22 +273,31 @@ class Database:
             connection.invalidate()  # the transaction was lost with the connection
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        deadline = time.monotonic() + self.patience
+        begun, failed = time.monotonic(), False
+        self._outage.check()
         while True:
             try:
-                return act()
-            except DBAPIError as error:
-                nap = self._nap(error)
-                if nap is None or time.monotonic() > deadline:
+                done = act()
+            except (DBAPIError, PoolTimeout) as error:
+                nap = self._nap(error, time.monotonic() - begun)
+                if is_away(error) and (failed or nap is None):
+                    self._outage.note()
+                if nap is None:
                     raise translated(error, self.where, at_stake=False) from error
+                failed = True
                 time.sleep(nap)
+            else:
+                self._outage.end()
+                return done
 
-    def _nap(self, error: DBAPIError) -> float | None:
+    def _nap(self, error: SQLAlchemyError, waited: float) -> float | None:
         """How long to sleep before another attempt, in seconds; None if another attempt is useless."""
-        if self.on_sqlite:
-            return _short_nap() if is_busy(error) else None
+        if is_busy(error):
+            return _short_nap() if waited < self._waits.lock else None
         coming = is_away(error) if self._opened else is_starting(error)  # a wrong address: never
-        return random.uniform(0.05, 0.2) if coming else None  # noqa: S311
+        if self.on_sqlite or not coming or waited > self._waits.away:
+            return None
+        return random.uniform(0.05, 0.2)  # noqa: S311
 
     @contextmanager
     def _my_turn(self) -> Iterator[None]:

@@ -12,9 +12,9 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import ArgumentError
 
 from sidestep.errors import DurabilityWarning, InputError, NotFoundError
+from sidestep.studies.storage.waits import Outage, Waits
 
 PATIENCE = 20.0  # seconds to wait for a lock, or for a server to come back
-STALLED = 60  # seconds after which PostgreSQL ends an idle transaction that holds a lock
 
 _ABANDONED: list[Any] = []
 _LEFT_ON = ("fsync", "synchronous_commit", "full_page_writes")
@@ -42,7 +42,7 @@ def place_of(url: URL) -> str:
     return url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
-def engine_of(url: URL, *, patience: float = PATIENCE) -> Engine:
+def engine_of(url: URL, waits: Waits, outage: Outage) -> Engine:
     """An engine with durable connections and without its own waiting for locks."""
     if url.get_backend_name() == "sqlite":
         engine = sa.create_engine(
@@ -53,13 +53,9 @@ def engine_of(url: URL, *, patience: float = PATIENCE) -> Engine:
         sa.event.listen(engine, "connect", _prepare_sqlite)
     else:
         _check_driver()
-        engine = sa.create_engine(
-            url,
-            pool_use_lifo=True,
-            isolation_level="READ COMMITTED",  # after waiting for the row it must see the newest data
-            connect_args={"application_name": "sidestep", "connect_timeout": 10},
-        )
-        sa.event.listen(engine, "connect", _prepare_postgresql(patience))
+        from sidestep.studies.storage.postgresql import engine_to  # noqa: PLC0415  # needs the driver
+
+        engine = engine_to(url, waits, outage)
     _drop_in_children(engine)
     return engine
 
@@ -134,16 +130,6 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         "wal_autocheckpoint = 250",  # pages: a lost log is to lose little
     ):
         connection.execute(f"PRAGMA {pragma}")
-
-
-def _prepare_postgresql(patience: float) -> Any:
-    def prepare(connection: Any, _: Any) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET lock_timeout = {int(patience * 1000)}")
-            cursor.execute(f"SET idle_in_transaction_session_timeout = {STALLED * 1000}")
-        connection.commit()
-
-    return prepare
 
 
 def _drop_in_children(engine: Engine) -> None:

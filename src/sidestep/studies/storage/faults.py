@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from sidestep.errors import RecordError, StorageBusy, StorageError, StorageFull, StorageLost
 
 # SQLite's result codes by the start of their name; PostgreSQL's SQLSTATEs by their start.
 BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03", "40P01", "40001")
+SLOW = ("57014",)  # a statement that took longer than it may
+SERVED = "the database"  # of a service: its callers are not told where it is
 FULL = ("SQLITE_FULL", "53100")
 READ_ONLY = ("SQLITE_READONLY", "25006", "42501", "SQLITE_PERM", "SQLITE_AUTH")
 DAMAGED = ("SQLITE_CORRUPT", "XX001", "XX002")
@@ -55,7 +58,7 @@ def is_away(error: BaseException) -> bool:
     code = code_of(error)
     if error.connection_invalidated or code.startswith(COMING_BACK):
         return True
-    of_psycopg = type(error.orig).__module__.startswith("psycopg")
+    of_psycopg = any(each.__module__.startswith("psycopg") for each in type(error.orig).__mro__)
     hopeless = any(sign in str(error.orig) for sign in HOPELESS)
     return not code and of_psycopg and not hopeless
 
@@ -68,6 +71,8 @@ def is_starting(error: BaseException) -> bool:
 def translated(error: Exception, where: str, *, at_stake: bool = True) -> StorageError:
     """Our exception for a database error; `at_stake`: an entry was being written."""
     code, said = code_of(error), _said(error)
+    if isinstance(error, PoolTimeout) or code.startswith(SLOW):
+        return StorageBusy(f"{where} has too much to do now; nothing was saved; try again soon")
     if is_busy(error):
         return StorageBusy(
             f"{where} is locked by another program; nothing was saved; try again when it is done"
@@ -77,13 +82,8 @@ def translated(error: Exception, where: str, *, at_stake: bool = True) -> Storag
             f"disk full: {where} has no room left; nothing was saved, what was saved before is safe"
             f"{' and can be read' if code.startswith(FULL) else ''}; make room and try again"
         )
-    if is_away(error) and not at_stake:
-        return StorageLost(f"{where} cannot be reached ({said}); nothing was saved")
     if is_away(error):
-        return StorageLost(
-            f"the connection to {where} broke ({said}); whether the last entry was saved is not"
-            " known; trying again with the same key is safe"
-        )
+        return StorageLost(_lost(where, said, at_stake=at_stake))
     if isinstance(error, IntegrityError):
         return RecordError(f"{where} refused a change of its record: {said}")
     return StorageError(_plainly(code, where, said))
@@ -96,6 +96,21 @@ def sentences(where: str, *, at_stake: bool = True) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         raise translated(error, where, at_stake=at_stake) from error
+
+
+def _lost(where: str, said: str, *, at_stake: bool) -> str:
+    detail = _in_detail(where, said)
+    if not at_stake:
+        return f"{where} cannot be reached{detail}; nothing was saved"
+    return (
+        f"the connection to {where} broke{detail}; whether the last entry was saved is not known;"
+        " trying again with the same key is safe"
+    )
+
+
+def _in_detail(where: str, said: str) -> str:
+    """The driver's words, which may name the server: only for whoever opened the storage."""
+    return "" if where == SERVED else f" ({said})"
 
 
 def _plainly(code: str, where: str, said: str) -> str:
@@ -118,7 +133,8 @@ def _plainly(code: str, where: str, said: str) -> str:
             f"{where} cannot be opened; the file and its folder must exist and be writable for"
             " this user, as SQLite keeps two more files beside it"
         )
-    return f"{where} cannot be used: {said}"
+    why = "the log of this service says why" if where == SERVED else said
+    return f"{where} cannot be used: {why}"
 
 
 def _read_only_file(where: str) -> str:

@@ -69,11 +69,12 @@ class _SpoiltError(Exception):
 class Groups:
     """Callers that save together, study by study.
 
-    watch   is told how many entries every commit held
+    watch      is told how many entries every commit held
+    patience   seconds for which an entry is tried again after the connection was lost
     """
 
-    def __init__(self, *, watch: Callable[[int], object] = id) -> None:
-        self._most, self._watch = MOST, watch
+    def __init__(self, *, watch: Callable[[int], object] = id, patience: float = 60.0) -> None:
+        self._most, self._watch, self._patience = MOST, watch, patience
         self._lines: dict[tuple[int, str], _Line] = {}  # of studies that are written to
         self._turn = threading.Condition()
 
@@ -112,7 +113,7 @@ class Groups:
             line = self._lines[id(store), name]
             group = line.group(self._most, decides=decides)
         try:
-            _save(store, name, group)
+            _save(store, name, group, self._patience)
             self._watch(len(group))
         finally:
             with self._turn:
@@ -123,11 +124,14 @@ class Groups:
                     self._turn.notify_all()
 
 
-def _save(store: Store, name: str, group: list[_Waiting]) -> None:
+def _save(store: Store, name: str, group: list[_Waiting], patience: float) -> None:
+    def act(log: Log) -> list[Any]:
+        return [_tried(waiting, log) for waiting in group]
+
     try:
-        done = write(store, name, lambda log: [_tried(waiting, log) for waiting in group])
+        done = write(store, name, act, patience=patience)
     except _SpoiltError:
-        done = [_saved_alone(store, name, waiting) for waiting in group]
+        done = [_saved_alone(store, name, waiting, patience) for waiting in group]
     except BaseException as error:  # nothing was saved, and every caller gets the error
         done = [_Refused(error)] * len(group)
     for waiting, result in zip(group, done, strict=True):
@@ -150,8 +154,8 @@ def _tried(waiting: _Waiting, log: Log) -> Any:
         return _Refused(why)
 
 
-def _saved_alone(store: Store, name: str, waiting: _Waiting) -> Any:
+def _saved_alone(store: Store, name: str, waiting: _Waiting, patience: float) -> Any:
     try:
-        return write(store, name, waiting.act)
+        return write(store, name, waiting.act, patience=patience)
     except Exception as why:
         return _Refused(why)

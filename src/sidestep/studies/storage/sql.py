@@ -102,9 +102,10 @@ class SqlStore:
         create: bool = True,
         clock: Clock = utc_now,
         patience: float = PATIENCE,
+        serving: bool = False,
     ) -> "SqlStore":
-        """The store at a path or a URL, with its tables migrated to this version."""
-        return cls(Database(storage, create=create, patience=patience), clock)
+        """The store at a path or a URL, with its tables migrated; `serving`: others wait for it."""
+        return cls(Database(storage, create=create, patience=patience, serving=serving), clock)
 
     def create(
         self, name: str, config: Body, *, actor: str, body: Body, key: str | None = None

@@ -121,10 +121,13 @@ class Store(Protocol):
         ...
 
 
-def open_store(storage: "str | Path | Store | None" = None, *, create: bool = True) -> Store:
+def open_store(
+    storage: "str | Path | Store | None" = None, *, create: bool = True, serving: bool = False
+) -> Store:
     """The store behind a path, sqlite:///..., postgresql://..., "memory:", or SIDESTEP_STORAGE.
 
-    With `create=False` a missing file is an error instead of being created.
+    With `create=False` a missing file is an error instead of being created; with `serving` others wait
+    for it.
     """
     if storage is None:
         storage = os.environ.get("SIDESTEP_STORAGE") or None
@@ -141,7 +144,7 @@ def open_store(storage: "str | Path | Store | None" = None, *, create: bool = Tr
         )
     from sidestep.studies.storage.sql import SqlStore  # noqa: PLC0415  # a database is loaded when it is used
 
-    return SqlStore.open(storage, create=create)
+    return SqlStore.open(storage, create=create, serving=serving)
 
 
 def check_name(name: str) -> None:
