@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sidestep.core.arm_forms import Menu, empty_forms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.compiled import compiled
 from sidestep.core.estimator import absorb_with
-from sidestep.core.forms import Menu, empty_forms
 from sidestep.core.geometry import copy_into
 from sidestep.core.kernels import kernel
 from sidestep.environments.instance import Instance, feedback_of

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sidestep.core.forms import Menu
+from sidestep.core.arm_forms import Menu
 from sidestep.core.gaussian import expected_gain
 from sidestep.core.information import (
     Mixture,

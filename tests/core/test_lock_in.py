@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import sidestep as ss
+from sidestep.core.arm_forms import Menu
 from sidestep.core.confidence import LOGDET, Confidence
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.forms import Menu
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
 from sidestep.environments import failure, synthetic
 from sidestep.policies.base import EXPLORE, LOCKED, PLAY

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sidestep.core.actions import Arms
+from sidestep.core.arm_forms import Menu
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.forms import Menu
 from sidestep.core.sensitivity import (
     first_order_values,
     frame,

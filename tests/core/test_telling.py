@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sidestep as ss
+from sidestep.core.arm_forms import Menu
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.forms import Menu
 from sidestep.core.posterior import Posterior
 from sidestep.core.telling import (
     most_telling,

@@ -11,9 +11,9 @@ import pytest
 
 import sidestep as ss
 from sidestep.core import coreset
+from sidestep.core.arm_forms import Menu
 from sidestep.core.confidence import radius
 from sidestep.core.coreset import best_subset, certified_factor, is_check, needed_eigenvalue
-from sidestep.core.forms import Menu
 from sidestep.core.geometry import plug_in
 from sidestep.core.sensitivity import first_order_values
 from sidestep.environments import FreshArms, Instance, synthetic

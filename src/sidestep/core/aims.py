@@ -15,9 +15,9 @@ exceeds |x_i|, x the coefficients of P theta_0 in the protected vectors.
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.gaussian import chance_above, expected_gain
+from sidestep.core.gaussian import chance_above, expected_gain, expected_gains
 from sidestep.core.geometry import ROUNDING, dot
-from sidestep.core.kernels import kernel
+from sidestep.core.kernels import compiled_as, kernel
 from sidestep.core.posterior import Posterior, effect_of, spreads_of
 from sidestep.core.tolerances import Limits
 
@@ -105,11 +105,24 @@ def expected_within(limits: Limits, posterior: Posterior, action: FloatArray) ->
     return value
 
 
-@kernel
 def expected_values(
     limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
 ) -> FloatArray:
     """Posterior mean of the value of every arm; columns (d, K); (K,)."""
+    effects = posterior.mean @ columns[: posterior.mean.shape[1], :n_arms]
+    values = effects[0].copy()
+    for i in np.flatnonzero(limits.penalty).tolist():
+        side, spreads = effects[i + 1], spreads_of(posterior, i + 1, columns)[:n_arms]
+        fine = expected_gains(limits.high[i] - side, spreads)
+        fine += expected_gains(side - limits.low[i], spreads)
+        values -= limits.penalty[i] * fine
+    return np.asarray(values)
+
+
+@compiled_as(expected_values)
+def _expected_values_loop(
+    limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
+) -> FloatArray:
     effects = np.dot(posterior.mean, columns[: posterior.mean.shape[1]])
     values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
@@ -117,8 +130,7 @@ def expected_values(
         over = np.maximum(side - limits.high[i], limits.low[i] - side) + CERTAIN * spreads
         for k in range(n_arms):
             if over[k] > 0.0:
-                # without a compiler, plain floats are faster than numpy's
-                values[k] -= expected_fine(limits, i, float(side[k]), float(spreads[k]))
+                values[k] -= expected_fine(limits, i, side[k], spreads[k])
     return values
 
 

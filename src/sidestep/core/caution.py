@@ -17,11 +17,11 @@ from scipy.special import ndtri
 
 from sidestep.core.actions import ON_A_SOLID
 from sidestep.core.aims import CERTAIN, value_within, values_within
+from sidestep.core.arm_forms import Menu, arm_of, arms_of
 from sidestep.core.arrays import FloatArray
-from sidestep.core.forms import Menu, arm_of
-from sidestep.core.gaussian import chance_above
+from sidestep.core.gaussian import chance_above, chances_above
 from sidestep.core.geometry import dot, lowest_argmax
-from sidestep.core.kernels import FAMILIES, by_type, kernel
+from sidestep.core.kernels import FAMILIES, by_type, compiled_as, kernel
 from sidestep.core.places import Found, Place
 from sidestep.core.posterior import Posterior, effect_of, spreads_of
 from sidestep.core.solids import Body
@@ -57,11 +57,24 @@ def chance_within(limits: Limits, posterior: Posterior, action: FloatArray) -> f
     return chance
 
 
-@kernel
 def chances_within(
     limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
 ) -> FloatArray:
     """Probability that all protected effects are within, for every arm; columns (d, K); (K,)."""
+    effects = posterior.mean @ columns[: posterior.mean.shape[1], :n_arms]
+    chances = np.ones(n_arms)
+    for i in range(limits.penalty.size):
+        side, spreads = effects[i + 1], spreads_of(posterior, i + 1, columns)[:n_arms]
+        beyond = chances_above(limits.high[i] - side, spreads)
+        beyond += chances_above(side - limits.low[i], spreads)
+        chances *= np.maximum(1.0 - beyond, 0.0)
+    return chances
+
+
+@compiled_as(chances_within)
+def _chances_within_loop(
+    limits: Limits, posterior: Posterior, columns: FloatArray, n_arms: int
+) -> FloatArray:
     effects = np.dot(posterior.mean, columns[: posterior.mean.shape[1]])
     chances = np.ones(n_arms)
     for i in range(limits.penalty.size):
@@ -120,7 +133,7 @@ def _cautious_arm(
     best = int(rows[lowest_argmax(values[rows])])
     others = bool(np.any(~is_safe[rows]))
     if others:
-        fewer = Menu(np.ascontiguousarray(menu.columns[:, rows]), menu.squared[rows])
+        fewer = Menu(arms_of(menu, rows), menu.squared[rows])
         told = most_telling_arm(known[1], wanted.costs, wanted.slopes, fewer)[0]
         telling = int(rows[told])
         if values[best] - values[telling] <= wanted.value - values[best]:

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sidestep.core.cache import cache_folder
 from sidestep.core.checks import check_lab
-from sidestep.core.kernels import FAMILIES, KERNELS, Options
+from sidestep.core.kernels import FAMILIES, KERNELS, LOOPS, Options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -62,8 +62,9 @@ def compiled(function: Function) -> Function:
     if _numba().config.DISABLE_JIT:  # NUMBA_DISABLE_JIT=1: kernels run as they are
         return function
     _teach()
-    _ENTRIES.add(function)
-    return compile_alone(function, KERNELS[function])
+    loop = cast(Function, LOOPS.get(function, function))
+    _ENTRIES.add(loop)
+    return compile_alone(loop, KERNELS[function])
 
 
 def compile_alone(function: Function, options: Options) -> Function:
@@ -129,7 +130,8 @@ def _teach() -> None:
 
     for function, options in list(KERNELS.items()):
         if function not in _TAUGHT:
-            _TAUGHT[function] = part = njit(**_part(options))(function)
+            loop = LOOPS.get(function, function)
+            _TAUGHT[function] = part = njit(**_part(options))(loop)
             part.get_call_template = _for_any_number(part.get_call_template)
             infer_global(function, types.Dispatcher(part))
     for selector, family in FAMILIES.items():

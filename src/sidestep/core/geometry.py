@@ -3,7 +3,7 @@
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.kernels import kernel
+from sidestep.core.kernels import compiled_as, kernel
 from sidestep.core.problem import TARGET
 
 TIE = 1e-10  # values closer than this, relative to the largest, count as equal
@@ -12,15 +12,20 @@ SKIP = 128  # block size: the largest value of each block is found first
 ROUNDING = 1e-14  # a singular value below this share of the largest is rounding
 
 
-@kernel(refcounts=False)
 def lowest_argmax(values: FloatArray) -> int:
     """Row of the largest value; of values that tie, the lowest row.
 
     Values count as tied up to rounding (TIE). Otherwise the order of summation would decide.
     """
+    top = np.fmax.reduce(values)
+    return int(np.argmax(values >= top - TIE * abs(top)))
+
+
+@compiled_as(lowest_argmax, refcounts=False)
+def _lowest_argmax_loop(values: FloatArray) -> int:
     top, first = -np.inf, 0  # no value before `first` ties with the top
     for start in range(0, values.size, SKIP):
-        here = largest(values[start : start + SKIP])
+        here = _largest(values[start : start + SKIP])
         if here > top:
             first = first if top >= here - TIE * abs(here) else start
             top = here
@@ -31,7 +36,7 @@ def lowest_argmax(values: FloatArray) -> int:
 
 
 @kernel(refcounts=False)
-def largest(values: FloatArray) -> float:
+def _largest(values: FloatArray) -> float:
     """The largest value. Four running maxima are independent, so the processor can overlap them."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
     fours = values.size - values.size % 4

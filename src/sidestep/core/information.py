@@ -27,14 +27,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import Menu, both_forms, scores
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.forms import Menu
-from sidestep.core.gaussian import expected_gain
+from sidestep.core.gaussian import expected_gain, expected_gains
 from sidestep.core.geometry import apply, lowest_argmax
-from sidestep.core.kernels import kernel
-from sidestep.core.passes import scores
+from sidestep.core.kernels import compiled_as, kernel
 from sidestep.core.posterior import Posterior
-from sidestep.core.quadratics import both_forms
 from sidestep.core.telling import variance
 
 CERTAIN = 1.0 - 1e-12  # largest share of a contest's variance that one measurement can remove
@@ -49,9 +47,22 @@ class Standing(NamedTuple):
     rival: int  # the arm with the largest expected gain over the leader
 
 
-@kernel
 def standing(values: FloatArray) -> Standing:
     """Expected regrets, winners, leader and rival, from the values of every arm and draw (N, K)."""
+    N, mean = len(values), values.mean(axis=0)
+    winners = np.array([lowest_argmax(drawn) for drawn in values])
+    leader = lowest_argmax(mean)
+    behind = mean[leader] - mean
+    ahead = values[:, leader, None] - values - behind
+    gains = expected_gains(behind, np.sqrt((ahead * ahead).sum(axis=0) / max(N - 1, 1)))
+    gains[leader] = 0.0
+    rival = lowest_argmax(gains)
+    top = values[np.arange(N), winners].mean()
+    return Standing(max(top - mean[leader], gains[rival]) + behind, winners, leader, rival)
+
+
+@compiled_as(standing)
+def _standing_loop(values: FloatArray) -> Standing:
     N, K = values.shape
     winners, mean, top = np.empty(N, np.int64), np.zeros(K), 0.0
     for n in range(N):
@@ -102,18 +113,29 @@ def information(posterior: Posterior, slopes: FloatArray, menu: Menu) -> FloatAr
     """
     square, out = _squares(posterior, menu), np.zeros((posterior.noise.size, menu.squared.size))
     for contest in range(slopes.shape[0]):
-        _add_information(posterior, slopes[contest], menu, square, out)
+        add_information(posterior, slopes[contest], menu, square, out)
     return out
 
 
-@kernel
-def _add_information(
+def add_information(
     posterior: Posterior, slopes: FloatArray, menu: Menu, square: FloatArray, out: FloatArray
 ) -> None:
     """Add the information of every measurement about one contest to `out` (L+1, K).
 
     square: from `_squares`.
     """
+    contested = variance(posterior, slopes)
+    if contested > 0.0:
+        directions = (posterior.inverse @ slopes[:, :, None])[:, :, 0]
+        along = posterior.noise[:, None] * (directions @ menu.columns)
+        share = along * along / contested / (1.0 + square)
+        out -= np.log1p(-np.minimum(share, CERTAIN))
+
+
+@compiled_as(add_information)
+def _add_information_loop(
+    posterior: Posterior, slopes: FloatArray, menu: Menu, square: FloatArray, out: FloatArray
+) -> None:
     contested = variance(posterior, slopes)
     if not contested > 0.0:
         return
@@ -138,9 +160,21 @@ def _squares(posterior: Posterior, menu: Menu) -> FloatArray:
     return square
 
 
-@kernel
 def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatArray, IntArray]:
     """For every arm the largest information per cost, and the vector that has it; (K,), (K,)."""
+    best = information[0] / costs[0]
+    vector = np.zeros(best.size, np.int64)
+    for v in range(1, len(information)):
+        here = information[v] / costs[v]
+        is_better = here > best * (1.0 + 1e-10)
+        best, vector[is_better] = np.where(is_better, here, best), v
+    return best, vector
+
+
+@compiled_as(best_measurement)
+def _best_measurement_loop(
+    information: FloatArray, costs: FloatArray
+) -> tuple[FloatArray, IntArray]:
     n, K = information.shape
     best, vector = np.empty(K), np.zeros(K, np.int64)
     for k in range(K):
@@ -160,7 +194,6 @@ class Mixture(NamedTuple):
     share: float
 
 
-@kernel
 def best_mixture(regret: FloatArray, information: FloatArray) -> Mixture:
     """The mixture of two arms with the least (regret)^2 / information.
 
@@ -168,6 +201,22 @@ def best_mixture(regret: FloatArray, information: FloatArray) -> Mixture:
     with dr = r_i - r_j and dI = I_i - I_j. It is least at q = (r_j dI - 2 I_j dr) / (dr dI) or at q = 0
     or 1. As arm j, only the arm of least regret and the single arm of least ratio are tried.
     """
+    alone = regret * regret / np.maximum(information, 1e-300)
+    single, safe = lowest_argmax(-alone), lowest_argmax(-regret)
+    first, second, share, least = single, single, 1.0, alone[single]
+    for j in (safe, single):
+        rise, more = regret - regret[j], information - information[j]
+        inside = (regret[j] * more - 2.0 * information[j] * rise) / (rise * more)
+        q = np.where((rise > 0.0) & (more > 0.0), np.clip(inside, 0.0, 1.0), 1.0)
+        mixed = (regret[j] + q * rise) ** 2 / np.maximum(information[j] + q * more, 1e-300)
+        i = int(np.argmax(mixed <= mixed.min() * (1.0 + 1e-12)))
+        if mixed[i] < least * (1.0 - 1e-12):
+            first, second, share, least = i, j, q[i], mixed[i]
+    return Mixture(first, second, float(share))
+
+
+@compiled_as(best_mixture)
+def _best_mixture_loop(regret: FloatArray, information: FloatArray) -> Mixture:
     alone, gain = np.empty(regret.size), np.empty(regret.size)
     for k in range(regret.size):
         alone[k], gain[k] = -_ratio(regret[k], information[k]), -regret[k]

@@ -1,8 +1,12 @@
-"""Kernels: arithmetic that is written once and runs with or without a compiler.
+"""Kernels: arithmetic that runs with or without a compiler.
 
 `@kernel` leaves a function exactly as it is, so that Python runs it, a debugger steps through it and a
 type checker reads it. It also records how numba should compile the function, for those who play millions
 of rounds and ask for compiled code (core/compiled.py). Nothing here imports numba.
+
+Arithmetic over all arms has two bodies, one below the other: `def name` in numpy, which Python runs where
+a person waits, and a loop marked `@compiled_as(name)`, which numba compiles in its place. Everything else
+is written once.
 
 Kernels use the arithmetic of IEEE 754, where 1/0 is infinite and 0/0 is NaN, and test the result.
 Python code calls them inside `ieee_arithmetic()`; otherwise numpy would warn.
@@ -33,6 +37,9 @@ class Options(NamedTuple):
 
 
 KERNELS: dict[Callable[..., Any], Options] = {}
+LOOPS: dict[
+    Callable[..., Any], Callable[..., Any]
+] = {}  # what numba compiles instead of a numpy body
 FAMILIES: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 
 
@@ -72,6 +79,24 @@ def kernel(
         return function
 
     return note if function is None else note(function)
+
+
+def compiled_as(
+    function: Function, *, refcounts: bool = True, fma: bool = False, small: bool = False
+) -> Callable[[Function], Function]:
+    """Mark a loop as what numba compiles where Python runs `function`, its body in numpy.
+
+    Both take the same arguments and give the same values, up to rounding (tests/core/test_two_bodies.py).
+    """
+
+    def note(loop: Function) -> Function:
+        KERNELS[function] = Options(
+            inline=False, refcounts=refcounts, fma=fma, nogil=False, small=small
+        )
+        LOOPS[function] = loop
+        return loop
+
+    return note
 
 
 def by_type(selector: Function) -> Function:

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu
 from sidestep.core.geometry import TIE
 from sidestep.core.kernels import kernel
 from sidestep.core.posterior import Posterior, Prior, noise_levels

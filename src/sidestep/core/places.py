@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 from sidestep.core.actions import ON_A_SOLID
 from sidestep.core.aims import expected_values, expected_within, values_within
+from sidestep.core.arm_forms import Menu, arm_of, winner
 from sidestep.core.arrays import FloatArray
-from sidestep.core.forms import Menu, arm_of, winner
 from sidestep.core.geometry import dot, lowest_argmax
 from sidestep.core.kernels import FAMILIES, by_type, kernel
 from sidestep.core.levels import padded, padded_vector

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, Ellipsoids, ellipsoids
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu
 from sidestep.core.geometry import ROUNDING, copy_into, dot, project_off, quadratic
 from sidestep.core.kernels import kernel
 

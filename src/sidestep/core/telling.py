@@ -8,8 +8,8 @@ sum_v R_v^2 |g_v|^2_{V_v^-1}. One measurement of vector v along a reduces it by
 
 import numpy as np
 
-from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.forms import Menu, arm_of
+from sidestep.core.arm_forms import Menu, arm_of, arms_of, both_forms, scores
+from sidestep.core.arrays import FloatArray
 from sidestep.core.geometry import (
     apply,
     cholesky,
@@ -20,9 +20,7 @@ from sidestep.core.geometry import (
     solve_cholesky,
 )
 from sidestep.core.kernels import kernel
-from sidestep.core.passes import scores
 from sidestep.core.posterior import Posterior
-from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import BALL, Body, farthest
 
 BEHIND = 1e-9  # an arm whose bound is behind by a larger share is neither the best nor tied with it
@@ -79,42 +77,25 @@ def most_telling_arm(
     |a|^2 in the metric V_v^-1 is computed only for those arms that are not behind by this bound.
     """
     best_arm, best_v, largest = 0, 0, -1.0
-    most, rows = np.empty(menu.squared.size), np.empty(menu.squared.size, np.int64)
+    most = np.empty(menu.squared.size)
     for v in range(slopes.shape[0]):
         inverse, weight = posterior.inverse[v], posterior.noise[v] ** 2 / costs[v]
         direction = apply(inverse, slopes[v])
         scores(menu.columns, direction, most)
-        for k in range(most.size):
-            most[k] = weight * most[k] * most[k]
+        most *= weight * most
         first = lowest_argmax(most)
         if most[first] <= largest:
             continue
         least = max(most[first] / (1.0 + quadratic(inverse, arm_of(menu, first))), largest)
-        few, count = _at_least(menu, most, least * (1.0 - BEHIND), rows)
-        along, square = np.empty(count), np.empty(count)
-        both_forms(few, direction, inverse, 0.0, along, square)
-        for k in range(count):
-            along[k] = weight * along[k] * along[k] / (1.0 + square[k])
-        if count > 0:
+        rows = np.flatnonzero(most >= least * (1.0 - BEHIND))
+        if rows.size > 0:
+            along, square = np.empty(rows.size), np.empty(rows.size)
+            both_forms(arms_of(menu, rows), direction, inverse, 0.0, along, square)
+            along *= weight * along / (1.0 + square)
             arm = lowest_argmax(along)
             if along[arm] > largest * (1.0 + 1e-10):
                 best_arm, best_v, largest = int(rows[arm]), v, along[arm]
     return best_arm, best_v, largest
-
-
-@kernel(small=True)
-def _at_least(menu: Menu, most: FloatArray, least: float, rows: IntArray) -> tuple[FloatArray, int]:
-    """The arms whose bound is at least `least`, as columns (d, n), and n; their rows go into `rows`."""
-    count = 0
-    for k in range(most.size):
-        if most[k] >= least:
-            rows[count] = k
-            count += 1
-    few = np.empty((menu.columns.shape[0], count))
-    for j in range(few.shape[0]):
-        for k in range(count):
-            few[j, k] = menu.columns[j, rows[k]]
-    return few, count
 
 
 @kernel

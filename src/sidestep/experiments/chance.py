@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 
+from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_integer
-from sidestep.core.forms import Menu
 from sidestep.environments.instance import GAUSSIAN, Instance
 from sidestep.environments.sources import FreshArms, Menus, fresh_columns, pick
 

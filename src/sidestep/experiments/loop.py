@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.actions import ON_A_SOLID, write_basis_vector
+from sidestep.core.arm_forms import Forms, Menu, Workspace, empty_workspace, follow
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, width
 from sidestep.core.coreset import Sweeps, may_end
 from sidestep.core.estimator import Evidence, absorb_with, fade
-from sidestep.core.forms import Forms, Menu, Workspace, empty_workspace, follow
 from sidestep.core.geometry import copy_into, dot, total
 from sidestep.core.kernels import kernel
 from sidestep.core.lock_in import is_due

@@ -10,10 +10,10 @@ from numpy.random import SeedSequence, default_rng
 
 from sidestep.core import compiled as compiler
 from sidestep.core.actions import ON_A_SOLID, Actions, Arms, off_menu
+from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer, check_probability, shown
 from sidestep.core.confidence import width
-from sidestep.core.forms import Menu
 from sidestep.core.kernels import ieee_arithmetic
 from sidestep.core.problem import Query
 from sidestep.core.solids import SOLIDS

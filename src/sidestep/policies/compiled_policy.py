@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, UnitBall, basis_vector, checked_actions
+from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import IntArray
 from sidestep.core.checks import check_rng, shown
 from sidestep.core.compiled import step
 from sidestep.core.coreset import NO_SWEEPS, Sweeps
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
-from sidestep.core.forms import Menu
 from sidestep.core.geometry import dot
 from sidestep.core.kernels import ieee_arithmetic
 from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query

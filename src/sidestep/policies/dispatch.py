@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core import kernels
+from sidestep.core.arm_forms import Forms, Menu, empty_forms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Forms, Menu, empty_forms
 from sidestep.core.geometry import dot, scaled, total
 from sidestep.core.kernels import by_type, kernel
 from sidestep.core.solids import Body

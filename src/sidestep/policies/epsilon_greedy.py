@@ -5,11 +5,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from sidestep.core.arm_forms import PRECISION, Forms, Menu, arm_of, winner
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_choice, check_positive
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import PRECISION, Forms, Menu, arm_of, winner
 from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.kernels import kernel
 from sidestep.core.places import best_in

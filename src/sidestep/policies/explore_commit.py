@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import PRECISION, Forms, Menu, winner
 from sidestep.core.arrays import IntArray
 from sidestep.core.checks import check_integer
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import PRECISION, Forms, Menu, winner
 from sidestep.core.geometry import dot, plug_in, total
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET, Problem

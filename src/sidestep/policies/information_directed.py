@@ -26,15 +26,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sidestep.core.actions import Actions, Arms
+from sidestep.core.arm_forms import Forms, Menu, arm_of, scores
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Forms, Menu, arm_of
 from sidestep.core.geometry import apply, copy_into, dot, scaled
 from sidestep.core.information import contests, standing
 from sidestep.core.kernels import kernel
 from sidestep.core.levels import padded_vector
-from sidestep.core.passes import scores
 from sidestep.core.pooled import REAL
 from sidestep.core.posterior import Posterior, Prior, draw, effects_alone, row_weights
 from sidestep.core.problem import Problem

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.aims import expected_values, steepness_within, values_within
+from sidestep.core.arm_forms import Forms, Menu, arm_of
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Forms, Menu, arm_of
 from sidestep.core.geometry import copy_into, dot, scaled
 from sidestep.core.information import contests, standing
 from sidestep.core.kernels import kernel

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_choice, check_integer
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu
 from sidestep.core.kernels import kernel
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
 from sidestep.policies.base import EXPLORE, LOCKED, PLAY

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import COVARIANCE, Forms, Menu, fill
 from sidestep.core.arrays import IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import COVARIANCE, Forms, Menu, fill
 from sidestep.core.geometry import lowest_argmax
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import TARGET, Problem

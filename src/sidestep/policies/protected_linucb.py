@@ -8,6 +8,7 @@ import numpy as np
 
 from sidestep.core import coreset
 from sidestep.core.actions import REACHED, Actions, Arms, name_directions, off_menu, unreached
+from sidestep.core.arm_forms import Forms, Menu, both_forms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_integer, check_probability
@@ -21,12 +22,10 @@ from sidestep.core.coreset import (
     write_best_rows,
 )
 from sidestep.core.estimator import Evidence, clear
-from sidestep.core.forms import Forms, Menu
 from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
 from sidestep.core.kernels import kernel
-from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values, surrogate_for
+from sidestep.core.optimism_arms import SURROGATES, Surrogate, optimistic_values
 from sidestep.core.problem import Problem
-from sidestep.core.quadratics import both_forms
 from sidestep.core.solids import Body
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import CORE_SET, PLAY
@@ -103,8 +102,7 @@ def _on_arms(
         arm = off_menu(axis) if knobs.basis else _broadest_arm(evidence.gram[index], menu)
         return Choice(arm, index, CORE_SET, np.nan)
     n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.workspace.rows)
-    known = (knobs.confidence, evidence)
-    optimistic_values(knobs.surrogate, known, menu, forms, n)
+    optimistic_values(knobs.surrogate, knobs.confidence, evidence, menu, forms, n)
     values = forms.workspace.values[: menu.squared.size]
     arm = lowest_argmax(values)
     index = _query(knobs, evidence, core_set, menu.columns[:, arm])
@@ -205,7 +203,7 @@ class ProtectedLinUCB(CompiledPolicy):
         knobs = ProtectedLinUCBKnobs(
             SURROGATES[self.surrogate].metric,
             confidence,
-            surrogate_for(self.surrogate, self.problem.subspace_dim),
+            SURROGATES[self.surrogate],
             self.problem.subspace_dim if adaptive else None,
             self.design == "basis",
             self.literal,

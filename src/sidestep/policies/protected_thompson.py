@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.actions import Actions
+from sidestep.core.arm_forms import Forms, Menu
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.checks import check_choice
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Forms, Menu
 from sidestep.core.kernels import kernel
 from sidestep.core.levels import measured, padded
 from sidestep.core.places import Found, Place, best_along

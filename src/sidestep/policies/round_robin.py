@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import Forms, Menu, upper_means
 from sidestep.core.arrays import IntArray
 from sidestep.core.ball import optimistic_action
 from sidestep.core.checks import check_choice, check_positive, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.coreset import best_rows, write_best_rows
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Forms, Menu, upper_means
 from sidestep.core.geometry import lowest_argmax, total
 from sidestep.core.kernels import kernel
-from sidestep.core.optimism import SURROGATES, Surrogate, optimistic_values, surrogate_for
+from sidestep.core.optimism_arms import SURROGATES, Surrogate, optimistic_values
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.solids import Body
 from sidestep.policies.base import EXPLORE, PLAY, State
@@ -70,7 +70,7 @@ def _on_arms(
         )
         return Choice(lowest_argmax(values), index, EXPLORE, np.nan)
     n = write_best_rows(evidence.centre, knobs.size, forms.workspace.rows)
-    optimistic_values(knobs.surrogate, (confidence, evidence), menu, forms, n)
+    optimistic_values(knobs.surrogate, confidence, evidence, menu, forms, n)
     arm = lowest_argmax(values)
     return Choice(arm, TARGET, PLAY, values[arm])
 
@@ -148,7 +148,7 @@ class RoundRobinLinUCB(CompiledPolicy):
         knobs = RoundRobinKnobs(
             SURROGATES[self.surrogate].metric,
             confidence,
-            surrogate_for(self.surrogate, size),
+            SURROGATES[self.surrogate],
             size,
             float(self.exponent),
         )

@@ -3,12 +3,12 @@
 from typing import NamedTuple, Protocol
 
 from sidestep.core.actions import Actions
+from sidestep.core.arm_forms import COVARIANCE
 from sidestep.core.arrays import FloatArray
 from sidestep.core.checks import check_integer, check_probability
 from sidestep.core.confidence import Confidence
 from sidestep.core.coreset import next_check
 from sidestep.core.estimator import no_evidence
-from sidestep.core.forms import COVARIANCE
 from sidestep.core.pooled import first_directions, resolution_of, review_directions, spectrum_of
 from sidestep.core.posterior import Posterior, Prior, effects_alone, prior_of, relative_costs
 from sidestep.core.problem import Problem

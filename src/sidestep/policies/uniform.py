@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import PRECISION, Forms, Menu
 from sidestep.core.arrays import IntArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import PRECISION, Forms, Menu
 from sidestep.core.kernels import kernel
 from sidestep.core.problem import Problem
 from sidestep.core.solids import Body, farthest

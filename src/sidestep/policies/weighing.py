@@ -6,9 +6,9 @@ two values in every vector (information_directed.py, information_within.py). The
 
 import numpy as np
 
+from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Menu
 from sidestep.core.information import (
     Standing,
     best_measurement,

@@ -41,12 +41,12 @@ import numpy as np
 
 from sidestep.core.actions import Actions, Arms
 from sidestep.core.aims import expected_within, steepness_within, value_within
+from sidestep.core.arm_forms import Forms, Menu
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.caution import Caution, Wanted, cautious_in, chance_within
 from sidestep.core.checks import is_finite, shown
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.forms import Forms, Menu
 from sidestep.core.gaussian import expected_gain
 from sidestep.core.geometry import scaled
 from sidestep.core.kernels import kernel

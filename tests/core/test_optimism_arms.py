@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from sidestep.core.actions import Arms
+from sidestep.core.arm_forms import COVARIANCE, PRECISION, Menu, empty_forms
 from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, copy_evidence, no_evidence
-from sidestep.core.forms import COVARIANCE, PRECISION, Menu, empty_forms
-from sidestep.core.optimism import SURROGATES, optimistic_values, surrogate_for
+from sidestep.core.geometry import TIE
+from sidestep.core.optimism_arms import BLOCK, SURROGATES, optimistic_values
 from sidestep.core.sensitivity import first_order_values
-from sidestep.core.surrogates import BLOCK
 
 DENSE = ("printed", "corrected", "ellipsoid")
 EACH = pytest.mark.parametrize("surrogate", DENSE)
@@ -33,8 +33,8 @@ class World(NamedTuple):
         menu = Menu(arms.columns, arms.squared)
         forms = empty_forms(SURROGATES[surrogate].metric, len(self.confidence.rho), len(arms))
         forms.workspace.rows[: len(self.rows)] = self.rows
-        known, n = (self.confidence, self.evidence), len(self.rows)
-        optimistic_values(SURROGATES[surrogate], known, menu, forms, n)
+        called, n = SURROGATES[surrogate], len(self.rows)
+        optimistic_values(called, self.confidence, self.evidence, menu, forms, n)
         return forms.workspace.values
 
     @property
@@ -321,12 +321,12 @@ def test_many_arms_have_the_values_they_have_alone(surrogate, count):
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
-def test_duplicates_of_an_arm_have_identical_values(surrogate):
+def test_duplicates_of_an_arm_have_equal_values_far_below_a_tie(surrogate):
     game = world(2, 0.1)
     copies = np.random.default_rng(1).permutation(np.repeat(np.arange(10), 30))
     values = game.values(surrogate, game.arms[copies])
     for arm in range(10):
-        assert len(set(values[copies == arm].tolist())) == 1
+        assert np.ptp(values[copies == arm]) <= TIE / 1e3
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
@@ -399,9 +399,9 @@ def test_the_last_digits_of_what_is_kept_of_an_arm_decide_nothing(surrogate, s, 
             forms = empty_forms(SURROGATES[surrogate].metric, s + 1, len(arms))
             forms.workspace.rows[: s + 1] = game.rows
             called = SURROGATES[surrogate]
-            optimistic_values(called, known, menu, forms, s + 1)  # fills the forms
+            optimistic_values(called, *known, menu, forms, s + 1)  # fills the forms
             forms.linear[:] *= 1 + nudge * ROUNDING
-            optimistic_values(called, known, menu, forms, s + 1)
+            optimistic_values(called, *known, menu, forms, s + 1)
             found.append(forms.workspace.values.copy())
         sets = game.sets
         longest = np.linalg.norm(sets.centre[0]) + sets.radius[0] / np.sqrt(rho)
@@ -416,28 +416,6 @@ def test_each_surrogate_reads_the_quadratic_form_it_moves_along():
         COVARIANCE,
         COVARIANCE,
     ]
-
-
-@pytest.mark.parametrize("name", SURROGATES)
-def test_only_the_corrected_surrogate_of_a_rank_of_one_or_two_leaves_the_elimination_out(name):
-    for rank in (None, 0, 1, 2, 3):
-        narrow = name == "corrected" and rank in (1, 2)
-        expected = SURROGATES[name]._replace(any_rank=None) if narrow else SURROGATES[name]
-        assert surrogate_for(name, rank) == expected
-
-
-@pytest.mark.parametrize("s", [1, 2])
-def test_without_the_elimination_the_values_are_the_same(s):
-    game = world(s, 0.1)
-    arms = Arms(game.arms)
-    menu, known = Menu(arms.columns, arms.squared), (game.confidence, game.evidence)
-    found = []
-    for surrogate in (SURROGATES["corrected"], surrogate_for("corrected", s)):
-        forms = empty_forms(surrogate.metric, len(game.confidence.rho), len(arms))
-        forms.workspace.rows[: s + 1] = game.rows
-        optimistic_values(surrogate, known, menu, forms, s + 1)
-        found.append(forms.workspace.values.copy())
-    assert np.array_equal(*found)
 
 
 def test_asking_for_values_writes_nothing_into_the_evidence():

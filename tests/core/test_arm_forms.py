@@ -4,19 +4,21 @@ import numpy as np
 import pytest
 
 from sidestep.core.actions import Arms
-from sidestep.core.estimator import REFACTOR, absorb, no_evidence
-from sidestep.core.forms import (
+from sidestep.core.arm_forms import (
+    CHUNK,
     COVARIANCE,
     PRECISION,
     Menu,
     arm_of,
+    both_forms,
     empty_forms,
     fill,
     follow,
+    scores,
     upper_means,
 )
-from sidestep.core.passes import scores
-from sidestep.core.quadratics import CHUNK, both_forms
+from sidestep.core.estimator import REFACTOR, absorb, no_evidence
+from sidestep.core.geometry import TIE
 
 METRICS = pytest.mark.parametrize(
     "metric", [PRECISION, COVARIANCE], ids=["precision", "covariance"]
@@ -65,7 +67,7 @@ def unit_width(metric, rows, square):
 
 @pytest.mark.full
 @SIZES
-@pytest.mark.parametrize("d", [*range(1, 12), 16, 17])  # unrolled up to 8, then in tiles
+@pytest.mark.parametrize("d", [*range(1, 12), 16, 17])  # compiled: in passes of 8 and tiles of 3
 def test_scores_and_forms_are_those_of_numpy(count, d):
     rows = vectors(count, d=d)
     root = np.random.default_rng(2).standard_normal((d + 1, d))
@@ -176,7 +178,7 @@ def test_forms_that_follow_hundreds_of_measurements_equal_forms_computed_anew(me
 
 @pytest.mark.full
 @METRICS
-def test_duplicates_of_an_arm_have_identical_forms(metric):
+def test_duplicates_of_an_arm_have_equal_forms_far_below_a_tie(metric):
     rng = np.random.default_rng(4)
     rho = np.array([0.1])
     few = vectors(7)
@@ -188,7 +190,7 @@ def test_duplicates_of_an_arm_have_identical_forms(metric):
     fill(forms, evidence, rho, menu, 0)
     for t in range(REFACTOR + 12):
         for form in (forms.linear[0], forms.square[0], forms.unit_width[0]):
-            assert (form == form[first][copies]).all()
+            assert form == pytest.approx(form[first][copies], rel=TIE / 1e3, abs=TIE / 1e3)
         action = few[t % 7].copy()
         surprise = rng.standard_normal()
         absorb(evidence, rho, action, 0, evidence.centre[0] @ action + surprise)
