@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from sidestep.core import (  # noqa: F401  (every file with two bodies)
-    aims,
-    arm_forms,
-    caution,
-    compiled,
-    geometry,
-    information,
-    optimism_arms,
-)
+from sidestep import policies  # noqa: F401  (its files import every file with two bodies)
+from sidestep.core import compiled
 from sidestep.core.actions import Arms
 from sidestep.core.arm_forms import COVARIANCE, Menu, empty_forms
 from sidestep.core.estimator import absorb, no_evidence
