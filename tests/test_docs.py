@@ -250,3 +250,15 @@ def test_every_field_of_what_is_returned_stands_in_the_reference(kind):
 def test_the_reference_explains_every_phase():
     rows = rows_of(page("docs/reference/policies.md").partition("`Decision.phase` is one of")[2])
     assert tuple(row[0].strip('"') for row in rows[1 : 1 + len(PHASES)]) == PHASES
+
+
+def test_the_tables_of_the_panel_name_policies_and_are_narrow_enough_for_a_phone():
+    tables, _, _ = page("docs/panel.md").partition("The command also plays")
+    rows = rows_of(tables)
+    names = {
+        "policy",
+        *(entry.label for entry in parse_spec(shipped_specs()["panel"], "p").policies),
+    }
+    assert len(rows) > 100
+    assert {row[0] for row in rows} <= names
+    assert max(map(len, rows)) <= 5
