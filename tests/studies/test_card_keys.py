@@ -11,7 +11,7 @@ from sidestep.studies.cards.overview import list_card
 from sidestep.studies.cards.record_card import history_card, verify_card
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.replay import Difference
+from sidestep.studies.replay import Difference, Replay
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.record import Flaw, verify
 
@@ -104,7 +104,7 @@ def test_the_page_lists_the_keys_of_a_check(studies):
     study = studies[0]
     verdict = verify(study._store, study.name)
     flawed = verdict._replace(flaws=[Flaw(3, "entry 3 was changed")])
-    card = verify_card(flawed, (1, [Difference(2, "candidate", 3, 4)]))
+    card = verify_card(flawed, Replay(1, (Difference(2, "candidate", 3, 4),), (), ()))
     assert paths(card.to_json()) - ALWAYS == set(documented("verify"))
 
 

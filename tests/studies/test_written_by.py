@@ -97,10 +97,14 @@ def test_studies_ask_tell_and_recommend(older):
     store.close()
 
 
-def test_questions_can_be_computed_again(older):
+def test_questions_can_be_computed_again_and_a_difference_is_no_damage(older):
     store = open_store(older.address)
     for name in older.counted:
-        assert ss.Study.open(name, store).verify(asks=True).data["holds"], name
+        card = ss.Study.open(name, store).verify(asks=True)
+        assert card.data["holds"], name
+        assert card.data["differences"] == []
+        if card.data["changed"]:
+            assert "would be another one today" in str(card)
     store.close()
 
 

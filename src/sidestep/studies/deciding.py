@@ -16,6 +16,8 @@ from sidestep.studies.request import CONFIRM, PLAIN, Request
 from sidestep.studies.scale import allowed_of
 from sidestep.studies.storage.events import digest
 
+DECISIONS = 1  # what an ask is computed with: every change of what is decided raises it
+
 Body = dict[str, Any]
 
 
@@ -34,6 +36,7 @@ def decide(mind: Mind, seq: int, book: Book, request: Request) -> Body:
         "results": book.n_results,
         "policy": mind.plan.policy,
         "state": digest(mind.state.to_json()),
+        "computed": DECISIONS,
     }
 
 

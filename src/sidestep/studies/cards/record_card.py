@@ -9,7 +9,7 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
 
 if TYPE_CHECKING:
-    from sidestep.studies.replay import Difference
+    from sidestep.studies.replay import Replay
     from sidestep.studies.storage.record import Verdict
 
 
@@ -47,7 +47,7 @@ def _result_text(plan: Plan, event: Event) -> str:
     return f"{about} corrected: {body['outcome']} {was} is now {now}"
 
 
-def verify_card(verdict: "Verdict", replay: "tuple[int, list[Difference]] | None" = None) -> Card:
+def verify_card(verdict: "Verdict", replay: "Replay | None" = None) -> Card:
     """Whether the chain of a record holds, and whether its questions would be put again."""
     entries = counted(verdict.events, "entry", "entries")
     lines = [Prose(f"{flaw.sentence}") for flaw in verdict.flaws]
@@ -56,14 +56,8 @@ def verify_card(verdict: "Verdict", replay: "tuple[int, list[Difference]] | None
         lines.append(Prose(f"{tip} Keep the tip elsewhere; verify --known checks against it."))
     holds = verdict.holds
     if replay is not None:
-        count, differences = replay
-        lines += [
-            Prose(f"question {each.seq}: {each.part} was {each.was}, would now be {each.now}")
-            for each in differences
-        ]
-        if not differences:
-            lines.append(Prose(f"{counted(count, 'question')} decided again, all the same."))
-        holds = holds and not differences
+        lines += [Prose(text) for text in _replayed_text(replay)]
+        holds = holds and not replay.differences
     return Card(
         kind="verify",
         title=f"The record of {verdict.name} "
@@ -75,9 +69,33 @@ def verify_card(verdict: "Verdict", replay: "tuple[int, list[Difference]] | None
             "events": verdict.events,
             "hash": verdict.hash,
             "flaws": [flaw._asdict() for flaw in verdict.flaws],
-            "differences": None if replay is None else [each._asdict() for each in replay[1]],
+            "differences": replay and [each._asdict() for each in replay.differences],
+            "changed": replay and list(replay.changed),
+            "skipped": replay and list(replay.skipped),
         },
     )
+
+
+def _replayed_text(replay: "Replay") -> list[str]:
+    """What computing the questions again has found, a line each."""
+    lines = [
+        f"question {each.seq}: {each.part} was {each.was}, would now be {each.now}"
+        for each in replay.differences
+    ]
+    same = replay.computed - len({each.seq for each in replay.differences}) - len(replay.changed)
+    if same:
+        lines.append(f"{counted(same, 'question')} decided again, all the same.")
+    if replay.changed:
+        numbers = ", ".join(map(str, replay.changed))
+        lines.append(
+            f"{counted(len(replay.changed), 'question')} asked by version 0.2, which did not note"
+            f" what it computed with, would be another one today: {numbers}. The record is as it was."
+        )
+    if replay.skipped:
+        lines.append(
+            f"{counted(len(replay.skipped), 'question')} asked by another version: not computed again."
+        )
+    return lines
 
 
 def history_card(plan: Plan, name: str, events: list[Event]) -> Card:
