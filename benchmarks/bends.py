@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bend_tables import TABLES
 from bend_worlds import FAMILIES, TUNING, World, formulas, random_world
 
+from sidestep.studies.learning import recommendation
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.learner import Learner, Observation, told_of
 from sidestep.studies.learning.next_question import next_result, next_visit
@@ -174,6 +175,17 @@ def run(name: str, prior: Prior, options: argparse.Namespace, **more) -> dict[in
     return found
 
 
+def chosen_prior(options: argparse.Namespace) -> Prior:
+    """The prior of the shape, with fields that are tried."""
+    more = {
+        name: Grid(tuple(value[0]), tuple(value[1])) if isinstance(value, list) else value
+        for name, value in json.loads(options.prior).items()
+    }
+    if options.still:
+        more["drift"] = Grid((0.0,), (1.0,))
+    return replace(prior_of(options.shape), **more)
+
+
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     words.add_argument("--worlds", nargs="+", default=[*formulas(), *sorted(FAMILIES)])
@@ -189,15 +201,17 @@ def main() -> None:
     words.add_argument("--variation", default="")
     words.add_argument("--last", type=int, default=60)
     words.add_argument("--json")
+    words.add_argument("--prior", default="{}", help="fields of the prior as JSON")
+    words.add_argument("--key", type=float)
     words.add_argument("--still", action="store_true", help="no drift in the prior, for speed")
     options = words.parse_args()
+    if options.key is not None:
+        recommendation.KEY = options.key
     for name in options.worlds:
         start = time.time()
         found = run(
             name,
-            replace(prior_of(options.shape), drift=Grid((0.0,), (1.0,)))
-            if options.still
-            else prior_of(options.shape),
+            chosen_prior(options),
             options,
             visits=options.visits,
             told=options.told,

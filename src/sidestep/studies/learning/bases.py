@@ -16,6 +16,9 @@ APART = np.exp(
 NODES = 32  # of the quadrature for the smooth functions of a number
 SMOOTH = 6  # smooth functions of a number that are kept: they leave out 1e-5 of the variance
 
+LENGTH = 0.5  # of a free curve of one factor, in u
+CURVES = 9  # its functions: they leave out 1e-4 of the variance
+
 
 def bend(u: FloatArray) -> FloatArray:
     """The part of u^2 that is orthogonal to 1 and u on [-1, 1], of mean variance 1/3."""
@@ -23,21 +26,26 @@ def bend(u: FloatArray) -> FloatArray:
 
 
 @cache
-def _smooth_parts() -> tuple[FloatArray, FloatArray]:
+def _smooth_parts(length: float, count: int) -> tuple[FloatArray, FloatArray]:
     """Nodes, and the map from the kernel at the nodes to the largest eigenfunctions; (n,), (n, J)."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     root = np.sqrt(weights / 2)
-    kernel = np.exp(-0.5 * (nodes[:, None] - nodes[None, :]) ** 2)
+    kernel = np.exp(-0.5 * ((nodes[:, None] - nodes[None, :]) / length) ** 2)
     values, vectors = np.linalg.eigh(root[:, None] * kernel * root)
-    largest = np.argsort(values)[::-1][:SMOOTH]
+    largest = np.argsort(values)[::-1][:count]
     vectors = vectors[:, largest] * np.sign(vectors[NODES // 2, largest] + 1e-300)
     return nodes, np.asarray(root[:, None] * vectors / np.sqrt(values[largest]))
 
 
-def smooth(u: FloatArray) -> FloatArray:
-    """Functions whose products sum to exp(-(u - u')^2 / 2), the largest first; (n, SMOOTH)."""
-    nodes, parts = _smooth_parts()
-    return np.asarray(np.exp(-0.5 * (u[:, None] - nodes) ** 2) @ parts)
+def smooth(u: FloatArray, length: float = 1.0, count: int = SMOOTH) -> FloatArray:
+    """Functions whose products sum to exp(-(u - u')^2 / 2 length^2), the largest first; (n, count)."""
+    nodes, parts = _smooth_parts(length, count)
+    return np.asarray(np.exp(-0.5 * ((u[:, None] - nodes) / length) ** 2) @ parts)
+
+
+def curve(u: FloatArray) -> FloatArray:
+    """Functions of a free curve: it may flatten, jump or turn within half of the range; (n, CURVES)."""
+    return smooth(u, LENGTH, CURVES)
 
 
 def smooth_words(count: int) -> FloatArray:

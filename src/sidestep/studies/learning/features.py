@@ -16,7 +16,9 @@ import numpy as np
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.factors import Factor, Value
 from sidestep.studies.learning.bases import (
+    CURVES,
     bend,
+    curve,
     largest_products,
     mean_variances,
     smooth,
@@ -24,9 +26,7 @@ from sidestep.studies.learning.bases import (
 )
 from sidestep.studies.learning.places import Place, Places
 
-JOINT = (
-    60  # products of the joint smooth part; the variance that they leave out is the setting's own
-)
+JOINT = 60  # products of the joint smooth part; what they leave out is the setting's own
 PAIRS = 3  # so many other factors interact with a factor at full size; with more, the sum stays the same
 
 
@@ -39,6 +39,7 @@ class Kind(IntEnum):
     INTERACTION = 3
     JOINT = 4
     FORMULA = 5
+    CURVE = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,9 @@ class Features:
         for axis in self._axes:
             if not axis.is_category:
                 add(Kind.BEND, 1, 1.0)
+        for axis in self._axes:
+            if not axis.is_category:
+                add(Kind.CURVE, CURVES, 1.0)
         shrink = min(1.0, PAIRS / max(len(self._axes) - 1, 1))
         for i, j in self._pairs:
             share = 3.0 * shrink
@@ -173,6 +177,11 @@ class Features:
         """Rows of settings in one context."""
         return self._points([self.places.values(each, context) for each in settings], each=False)
 
+    def rows(self, settings: Sequence[Mapping[str, Value]]) -> FloatArray:
+        """Features of settings in the usual context, which are no places; (n, P)."""
+        values = [self.places.values(each, None) for each in settings]
+        return np.asarray(self._raw(values)[0] - self._origin)
+
     def _points(self, values: Sequence[Place], *, each: bool) -> Points:
         raw, missing = self._raw(values)
         homes = [self._home(place[len(self.factors) :]) for place in values]
@@ -216,6 +225,7 @@ class Features:
         """Features that are no differences yet, and the variance that they leave out."""
         simple: list[FloatArray] = []
         curved: list[FloatArray] = []
+        free: list[FloatArray] = []
         parts: list[FloatArray] = []
         for number, axis in enumerate(self._axes):
             at = np.array([self.coordinate(number, each[number]) for each in values])
@@ -226,6 +236,7 @@ class Features:
             else:
                 simple.append(at[:, None])
                 curved.append(bend(at)[:, None])
+                free.append(curve(at))
                 parts.append(smooth(at))
         pairs = [
             simple[i][:, [a]] * simple[j] for i, j in self._pairs for a in range(simple[i].shape[1])
@@ -234,7 +245,7 @@ class Features:
         for number, part in enumerate(parts):
             joint *= part[:, self._products[:, number]]
         missing = np.maximum(1.0 - (joint**2).sum(axis=1), 0.0)
-        blocks = [*simple, *curved, *pairs, joint]
+        blocks = [*simple, *curved, *free, *pairs, joint]
         if self._formula is not None:
             blocks.append(self._formula.values(values))
         return np.concatenate(blocks, axis=1), missing

@@ -28,10 +28,11 @@ from sidestep.studies.learning.posterior import (
 )
 from sidestep.studies.learning.prior import EXCESS, LEVEL, NOISE, S0, Prior, log_normal
 from sidestep.studies.learning.readings import Reading, readings_of
-from sidestep.studies.learning.rows import BoolArray
+from sidestep.studies.learning.rows import BoolArray, Extreme
 
 DROPPED = 1e-4  # sum of the weights of components of an outcome that are left out
 MINOR = 0.05  # the same, where questions are compared
+POINTS, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)  # of the average over a level
 ROUGHLY = 5  # points of a noise that was told roughly
 
 Limits = tuple[float | None, float | None]  # of an effect, in half-ranges
@@ -215,6 +216,15 @@ class Belief:
         """Number of results of an outcome."""
         return int(self.readings[outcome][0].posterior.rows.count.sum())
 
+    def surprises(self, outcome: int) -> list[tuple[Extreme, float]]:
+        """Results that may be grossly wrong, with the chance of that."""
+        mixture, found = self.mixtures[outcome], dict[Extreme, float]()
+        weights = np.bincount(mixture.reading, mixture.weight, len(self.readings[outcome]))
+        for reading, weight in zip(self.readings[outcome], weights, strict=True):
+            for result in reading.gross:
+                found[result] = found.get(result, 0.0) + float(weight)
+        return sorted(found.items(), key=lambda each: -each[1])
+
     def parts(self) -> dict[str, float]:
         """How far every part of the prior is believed."""
         found: dict[str, float] = {}
@@ -360,7 +370,7 @@ class Effects:
             )
             for numbers, solution in self.belief.solved(outcome):
                 if new[numbers].any():
-                    for number, *part in zip(numbers, *self._of(solution), strict=True):
+                    for number, *part in zip(numbers, *self.of(solution), strict=True):
                         known[mixture.reading[number]][mixture.codes[number]] = part
             table = np.array(
                 [known[r][c] for r, c in zip(mixture.reading, mixture.codes, strict=True)]
@@ -368,7 +378,7 @@ class Effects:
             self._parts[outcome] = table[:, 0], table[:, 1]
         return self._parts[outcome]
 
-    def _of(self, solution: Solution) -> tuple[FloatArray, FloatArray]:
+    def of(self, solution: Solution) -> tuple[FloatArray, FloatArray]:
         """Means and s.d. of the components of a solution; (m, K) each."""
         system, size2 = solution.system, solution.size2[:, None]
         loads = self.reach.loads(system)
@@ -473,19 +483,70 @@ class Effects:
             chance = chance - self._below(outcome, low - 1e-12)
         return chance
 
+    def _never_parts(self, outcome: int, limits: Limits, never: Limits) -> FloatArray:
+        """Chance of every component that effect and expected result are within theirs; (m, K).
+
+        Given the level, both are limits of the effect; the level is averaged over its Gaussian.
+        """
+        mean, spread = self.parts(outcome)
+        around = self.belief.values(self.points).parts(outcome)[1]
+        home = self.belief.features.at(self.points.home[:1])
+        level, wide = self.belief.values(home).parts(outcome)  # (m, 1)
+        slope = (around**2 - spread**2 - wide**2) / (2 * np.maximum(wide, 1e-12) ** 2)
+        rest = np.sqrt(np.maximum(spread**2 - slope**2 * wide**2, 1e-18))
+        low, high = (
+            np.inf * sign if end is None else end for sign, end in zip((-1, 1), limits, strict=True)
+        )
+        bottom, top = (
+            np.inf * sign if end is None else end for sign, end in zip((-1, 1), never, strict=True)
+        )
+        chance = np.zeros_like(mean)
+        for step, weight in zip(POINTS, WEIGHTS / WEIGHTS.sum(), strict=True):
+            here = level + step * wide
+            middle = mean + slope * step * wide
+            most = np.minimum(high, top - here) + 1e-12
+            least = np.maximum(low, bottom - here) - 1e-12
+            inside = ndtr((most - middle) / rest) - ndtr((least - middle) / rest)
+            chance += weight * np.maximum(inside, 0.0)
+        return chance
+
+    def result_below(
+        self, outcome: int, value: float, se: float | None = None, repeats: float = 1.0
+    ) -> FloatArray:
+        """Chance that a result here would be below a value, of levelled values; (K,)."""
+        mean, spread = self.parts(outcome)
+        mixture = self.belief.mixtures[outcome]
+        noise = np.empty(len(mixture))
+        for number, reading in enumerate(self.belief.readings[outcome]):
+            mine = mixture.reading == number
+            noise[mine] = reading.posterior.single(mixture.cell.noise[mine])
+        variance = noise**2 / repeats if se is None else np.full(len(noise), se**2)
+        z = (value - mean) / np.sqrt(spread**2 + variance[:, None])
+        return np.asarray(mixture.weight @ ndtr(z))
+
     def within(self, outcome: int, limits: Limits) -> FloatArray:
         """Chance that an effect is within limits; (K,)."""
         return np.asarray(
             self.belief.mixtures[outcome].weight @ self._within_parts(outcome, limits)
         )
 
-    def all_within(self, limits: Sequence[Limits | None]) -> FloatArray:
-        """Chance that all effects are within their limits (None: none); (K,)."""
+    def all_within(
+        self, limits: Sequence[Limits | None], never: Sequence[Limits | None] | None = None
+    ) -> FloatArray:
+        """Chance that all effects are within their limits (None: none), and results never beyond; (K,).
+
+        never   (low, high) of every outcome's expected result, on its scale
+        """
         belief = self.belief
         shapes, centres = belief.joint.shape
         together = np.ones((shapes, centres, len(self)))
-        for outcome, pair in enumerate(limits):
-            if pair is None or pair == (None, None):
+        absolute = [None] * len(limits) if never is None else never
+        for outcome, (pair, ends) in enumerate(zip(limits, absolute, strict=True)):
+            if ends is not None and ends != (None, None):
+                chance = self._never_parts(outcome, pair or (None, None), ends)
+            elif pair is None or pair == (None, None):
                 continue
-            together *= belief.given(outcome, self._within_parts(outcome, pair))
+            else:
+                chance = self._within_parts(outcome, pair)
+            together *= belief.given(outcome, chance)
         return np.asarray(np.einsum("hz,hzk->k", belief.joint, together))

@@ -9,6 +9,7 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.learning.learner import Belief, Effects, Limits
 
 CONTENDERS = 5
+AVERAGED = 50  # so many settings, spread over the list, stand for all in an average
 GOAL_EVERY = 5  # every so manieth question is about the target
 KNOWN = 0.1  # s.d. at which the level of an outcome that was never measured counts as known
 
@@ -55,7 +56,8 @@ def spread_after(
 
 def goal_gains(belief: Belief, effects: Effects, values: Effects) -> FloatArray:
     """By how much one result about the target lowers the mean variance of all effects on it; (K,)."""
-    everything = np.arange(len(effects))
+    step = max(1, len(effects) // AVERAGED)
+    everything = np.arange(step // 2, len(effects), step)
     covariance = effects.covariance(0, everything, values)
     variance = values.spread(0) ** 2 if belief.results(0) else effects.spread(0) ** 2 + KNOWN**2
     return np.asarray((covariance**2).mean(axis=0) / (variance + belief.noise(0) ** 2))

@@ -20,6 +20,7 @@ S0 = (
     27**-0.5
 )  # half-ranges: a straight effect of three factors then has the spread of a uniform half-range
 JOINT = 0.3  # size of the joint smooth part, in c S0
+CURVE = 0.6  # size of the free curve of a factor, in r c S0
 WORDS = 2.0  # variance of words, in that of a straight part
 LEVEL = 2.0  # s.d. of a level that was not told: far beyond every range
 GROSS = 0.02  # share of results that are grossly wrong
@@ -73,6 +74,7 @@ class Prior:
     away        weights of an outcome's size by its distance from the centre, in places of the grid
     drift       s.d. of a round's step of the level, in the noise
     joint, words    sizes of these parts
+    curve       size of the free curve of a factor, in r c S0
     gross       share of results that say nothing
     """
 
@@ -83,6 +85,7 @@ class Prior:
     drift: Grid = DRIFT
     joint: float = JOINT
     words: float = WORDS
+    curve: float = CURVE
     gross: float = GROSS
 
     @property
@@ -98,6 +101,7 @@ class Prior:
         scale[Kind.STRAIGHT] = scale[Kind.FORMULA] = 1.0
         scale[Kind.WORDS] = self.words
         scale[Kind.BEND] = scale[Kind.INTERACTION] = bend**2
+        scale[Kind.CURVE] = (bend * self.curve) ** 2
         scale[Kind.JOINT] = self.joint**2
         return np.asarray(features.sizes * scale[features.kinds])
 

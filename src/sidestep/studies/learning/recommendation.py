@@ -1,44 +1,112 @@
-"""The rule: the largest expected effect within all limits with the stated certainty, or stay."""
+"""The rule: the largest expected effect within all limits with the stated certainty, or stay.
+
+A belief about an outcome with few results is mostly its prior, and the prior of a size c is a convention,
+not knowledge: averaged over it, a small step looks safe although nothing is known of what it does. So
+an effect must also be more likely than not within its limits for every size that the outcome's results
+have not refuted (a likelihood of at least PLAUSIBLE of the largest), however improbable the prior and the
+others make that size. Where results speak of a setting this asks for nothing; before an outcome was
+measured nothing but the baseline passes. It is the chance under the least favourable prior of a size.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp, ndtr
 
-from sidestep.core.arrays import FloatArray
-from sidestep.studies.learning.learner import Effects, Limits
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.studies.learning.learner import MINOR, Belief, Effects, Limits, Reach
+from sidestep.studies.learning.posterior import Cell
 
 CERTAINTY = 0.95
-NEEDED = 3  # results of a protected outcome before anything but the baseline is recommended
+KEY = 0.5  # least chance of being within limits for every plausible size
+PLAUSIBLE = 0.1  # least likelihood of a size that counts, in that of the likeliest
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is recommended.
+    """What is recommended, and what kept more from being recommended.
 
-    number   of the candidate; None: stay at the baseline
-    within   chance that every candidate is within all limits; (K,)
-    better   chance that every candidate is better than the baseline; (K,)
-    mean     expected effect on the target; (K,)
+    number      of the candidate; None: stay at the baseline
+    within      chance that every candidate is within all limits; (K,)
+    better      chance that every candidate is better than the baseline; (K,)
+    mean        expected effect on the target; (K,)
+    unmeasured  outcomes without a result
+    unfirm      outcomes with too few results to vouch for a candidate that is likely within all limits
     """
 
     number: int | None
     within: FloatArray
     better: FloatArray
     mean: FloatArray
+    unmeasured: tuple[int, ...] = ()
+    unfirm: tuple[int, ...] = ()
 
 
 def choice_of(
-    effects: Effects, limits: Sequence[Limits | None], certainty: float = CERTAINTY
+    effects: Effects,
+    limits: Sequence[Limits | None],
+    certainty: float = CERTAINTY,
+    never: Sequence[Limits | None] | None = None,
 ) -> Choice:
     """The recommendation among the settings of `effects`; limits[0] is None: the target's."""
-    mean = effects.mean(0)
-    within = effects.all_within(limits)
-    better = 1.0 - effects.below(0, 0.0)
     belief = effects.belief
-    counts = [belief.results(outcome) for outcome in range(len(limits))]
-    known = counts[0] > 0 and min(counts[1:], default=NEEDED) >= NEEDED
-    allowed = (within >= certainty) & (better > 0.5) & known
-    if not allowed.any():
-        return Choice(None, within, better, mean)
-    return Choice(int(np.argmax(np.where(allowed, mean, -np.inf))), within, better, mean)
+    mean = effects.mean(0)
+    within = effects.all_within(limits, never)
+    better = 1.0 - effects.below(0, 0.0)
+    unmeasured = tuple(o for o in range(len(limits)) if not belief.results(o))
+    likely = np.flatnonzero((within >= certainty) & (better > 0.5) & effects.moved)
+    if unmeasured or not len(likely):
+        return Choice(None, within, better, mean, unmeasured)
+    likely = likely[np.argsort(-np.round(mean[likely], 9), kind="stable")]
+    firm = np.array(
+        [firm_chance(effects, likely, o, pair) for o, pair in enumerate(limits) if pair is not None]
+    ).reshape(-1, len(likely))
+    passed = np.flatnonzero((firm >= KEY).all(axis=0))
+    first = int(passed[0]) if len(passed) else None
+    held = firm[:, 0] < KEY if first != 0 else np.zeros(len(firm), bool)
+    named = [o for o, pair in enumerate(limits) if pair is not None]
+    unfirm = tuple(o for o, each in zip(named, held, strict=True) if each)
+    number = None if first is None else int(likely[first])
+    return Choice(number, within, better, mean, unmeasured, unfirm)
+
+
+def firm_chance(effects: Effects, chosen: IntArray, outcome: int, limits: Limits) -> FloatArray:
+    """Least chance that effects are within limits, over the sizes that are not refuted; (chosen,)."""
+    belief = effects.belief
+    points = effects.points.only(chosen)
+    reach = Reach(belief.features, belief.prior, points, effects=True)
+    few = Effects(belief, points, reach, levelled=False)
+    least = np.ones(len(chosen))
+    for cell, weight in _plausible(belief, outcome):
+        posterior = belief.readings[outcome][0].posterior
+        chance = np.zeros(len(chosen))
+        for numbers, solution in posterior.solved(cell):
+            mean, spread = few.of(solution)
+            low, high = limits
+            spread = np.maximum(spread, 1e-12)
+            inside = np.ones_like(mean)
+            if high is not None:
+                inside = ndtr((high - mean) / spread)
+            if low is not None:
+                inside = inside - ndtr((low - mean) / spread)
+            chance += weight[numbers] @ inside
+        least = np.minimum(least, chance)
+    return least
+
+
+def _plausible(belief: Belief, outcome: int) -> list[tuple[Cell, FloatArray]]:
+    """The sizes that the outcome's own results do not refute: components and weights, given each."""
+    logs = belief.readings[outcome][0].posterior.logs
+    logs = logs + np.array([shape.log_weight for shape in belief.shapes])[:, None, None, None, None]
+    own = logsumexp(logs, axis=(0, 2, 3, 4))
+    found = []
+    for size in np.flatnonzero(own >= own.max() + np.log(PLAUSIBLE)):
+        weight = np.exp(logs[:, size] - own[size])
+        order = np.argsort(weight, axis=None, kind="stable")
+        kept = order[np.searchsorted(np.cumsum(weight.ravel()[order]), MINOR) :]
+        shape, noise, drift, variant = np.unravel_index(kept, weight.shape)
+        share = weight.ravel()[kept]
+        cell = Cell(shape, np.full(len(kept), size), noise, drift, variant)
+        found.append((cell, share / share.sum()))
+    return found
