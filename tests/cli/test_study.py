@@ -371,3 +371,14 @@ def test_a_result_may_have_its_error_its_repeats_or_a_limit_on_a_terminal(run):
     wrong = run("tell", "bp", "-", 4.1, "--se", 0.1, "--repeats", 2, *control[4:], *here)
     assert wrong.returncode == 2
     assert "se or repeats, got both" in wrong.stderr
+
+
+def test_a_formula_that_would_never_end_is_refused_in_a_set_up(run):
+    (run.folder / "endless.toml").write_text(
+        'model = "0 + dose + log(9**9**9)"\n'
+        "[[factors]]\nname = 'dose'\nlow = 0\nhigh = 40\nstep = 10\n"
+        "[target]\nname = 'pain'\ngoal = 'lower'\nrange = [0, 10]\n"
+    )
+    refused = run("create", "pain", "--from", "endless.toml")
+    assert refused.returncode == 2
+    assert "a power in a model formula must be of a single name" in refused.stderr

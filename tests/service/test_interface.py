@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import httpx
 import pytest
@@ -338,3 +339,18 @@ def test_a_yes_or_no_is_true_or_false_as_json(web):
     )
     body = web.get("/v1/studies/shop/history").json()["events"][-1]["body"]
     assert body["action"] == {"banner": False, "lisinopril": 25}
+
+
+def test_a_formula_that_would_never_end_is_refused_at_once(web):
+    body = {
+        "name": "endless",
+        "factors": [{"name": "dose", "low": 0, "high": 40, "step": 10}],
+        "target": {"name": "pain", "goal": "lower", "range": [0, 10]},
+    }
+    for model in ("0 + dose +", "0 + dose + log(9**9**9)", "(dose)**9999999", "0+" * 450 + "dose"):
+        began = time.process_time()  # of the service too, which runs in this process
+        refused = web.post("/v1/studies", json={**body, "model": model})
+        seconds = time.process_time() - began
+        assert refused.status_code == 422, model
+        assert "model" in refused.json()["detail"]
+        assert seconds < 0.1 or model == "0 + dose +"  # the first request reads what all need

@@ -15,12 +15,12 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
-from sidestep.studies.factors import Factor, Setting, Value
+from sidestep.studies.factors import Setting, Value
+from sidestep.studies.grammar import named_contexts, tokens_of, with_real_powers
 from sidestep.studies.plan import Plan
 from sidestep.studies.values import standard
 
 FUNCTIONS = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
-TOKEN = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)|(\d+\.?\d*)|(\*\*|[-+*/:()^])|\s+")
 MARKS = re.compile(r"\x1b\[[\d;]*m|[\u29da\u29db]")  # colours and brackets of the parser's words
 DIGITS = 10  # decimals kept; a formula loses a few more digits than a division (values.py)
 TINY = 1e-9  # a feature that varies by less than this share of the largest is constant
@@ -33,7 +33,9 @@ class Features:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        _check_formula(str(plan.model), [*plan.factors, *plan.context])
+        tokens_of(
+            str(plan.model), _names(plan)
+        )  # formulas are evaluated, and anyone may have written them
         self._spec = _model_spec(plan)
         self._kept: Any = slice(None)
         self._half: Any = 1.0
@@ -78,8 +80,9 @@ def _model_spec(plan: Plan) -> Any:
         ) from error
     settings = [plan.candidates.setting(number) for number in range(len(plan.candidates))]
     frame = _frame(plan, ({**each, **here} for here in _corners(plan) for each in settings))
+    written = with_real_powers(str(plan.model), _names(plan)) if plan.powers else str(plan.model)
     try:
-        formula = formulaic.Formula(str(plan.model))
+        formula = formulaic.Formula(written)
         return formula.get_model_matrix(frame, context=FUNCTIONS).model_spec
     except Exception as error:  # whatever its parser raises
         came = " ".join(MARKS.sub("", str(error)).split())
@@ -101,29 +104,18 @@ def _frame(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Any:
 
 
 def _corners(plan: Plan) -> list[Setting]:
-    """Contexts at the ends of their ranges."""
+    """Contexts at the ends of their ranges; those that the formula does not name, at their baseline."""
+    named = named_contexts(plan)
     choices = [
         factor.grid if factor.is_category else (float(factor.low or 0), float(factor.high or 0))
-        for factor in plan.context
+        for factor in named
     ]
-    names = [factor.name for factor in plan.context]
-    return [dict(zip(names, values, strict=True)) for values in itertools.product(*choices)]
+    names = [factor.name for factor in named]
+    return [
+        {**plan.usual_context, **dict(zip(names, values, strict=True))}
+        for values in itertools.product(*choices)
+    ]
 
 
-def _check_formula(formula: str, factors: Sequence[Factor]) -> None:
-    """Allow only names, numbers and signs: formulas are evaluated, and anyone may have written them."""
-    known = {factor.name for factor in factors}
-    place = 0
-    while place < len(formula):
-        token = TOKEN.match(formula, place)
-        if token is None:
-            raise InputError(
-                f"a model formula must have names, numbers and + - * / : ( ) only, got {formula!r}"
-            )
-        name = token[1] or token[2]
-        if name and name not in known and name not in FUNCTIONS:
-            raise InputError(
-                f"a model formula must use {', '.join(sorted(known))} and "
-                f"{', '.join(FUNCTIONS)}, got {name!r}"
-            )
-        place = token.end()
+def _names(plan: Plan) -> list[str]:
+    return [factor.name for factor in (*plan.factors, *plan.context)]

@@ -1,5 +1,6 @@
 """The plan of a study, fixed at its creation: factors, outcomes, candidates, aim, policy and seed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,9 @@ from sidestep.studies.outcomes import Outcome
 from sidestep.studies.values import checked_positive, checked_text, checked_word, shown
 
 WITHIN, CLEAN = "within", "clean"
-VERSION = 2  # of the stored configuration; version 1 knows no scale, no never and no pair of noises
+# of the stored configuration; version 1 knows no scale, never, pair of noises or power in a formula
+VERSION = 2
+POWER = re.compile(r"\*\*|\^")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Plan:
     vocabulary: str = "experiment"
     title: str = ""
     model: str | None = None
+    powers: bool = True  # whether x**2 in the formula is a square; in studies of version 1 it is x
     context: tuple[Factor, ...] = ()
 
     def __post_init__(self) -> None:
@@ -150,6 +154,8 @@ class Plan:
 
     def _is_new(self) -> bool:
         """Whether a program that knows only version 1 would misread the plan."""
+        if self.powers and POWER.search(self.model or ""):
+            return True
         things: list[Factor | Outcome] = [*self.factors, *self.context, *self.outcomes]
         return any(thing.scale is not None for thing in things) or any(
             each.never is not None or isinstance(each.noise, tuple) for each in self.outcomes
@@ -193,6 +199,7 @@ def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | 
         protected=tuple(Outcome(**each) for each in config["protected"]),
         candidates=_stored(factors, config["candidates"]["kind"], rows),
         context=tuple(_from_numbers(each, yes_no) for each in config["context"]),
+        powers=config["version"] > 1 or not POWER.search(config.get("model") or ""),
         **{name: config[name] for name in kept if name in config},
     )
 

@@ -19,6 +19,7 @@ from sidestep.errors import RecordError
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
 from sidestep.studies.factors import Factor
+from sidestep.studies.grammar import check_model
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan, plan_from_config
 from sidestep.studies.recording import Author
@@ -92,8 +93,6 @@ class Study(Writing):
         actor        who is recorded as the author; None: your login name
         key          a repeated request with the same key is carried out once
         """
-        from sidestep.studies.mind import Mind  # noqa: PLC0415
-
         plan = Plan(
             factors=tuple(factors),
             target=target,
@@ -110,6 +109,10 @@ class Study(Writing):
             model=model,
             context=tuple(context),
         )
+        if plan.model is not None:
+            check_model(plan)  # before anything is evaluated
+        from sidestep.studies.mind import Mind  # noqa: PLC0415
+
         Mind(plan)  # raises if the policy is wrong, before anything is written
         store, actor = open_store(storage), actor or user_of_the_machine()
         config = plan.to_config()
