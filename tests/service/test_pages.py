@@ -13,6 +13,8 @@ from houses import PLAUSIBLE, text_of
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import StorageFull
 from sidestep.service.pages import shell, svg
+from sidestep.service.pages.views import capital
+from sidestep.studies.cards.words import named
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.study import Study
@@ -164,7 +166,7 @@ def test_what_was_really_given_is_kept_beside_what_was_asked(running, clinic_pag
     page = clinic_page.post(
         "/studies/bp/questions/12/answer", **PLAUSIBLE[measured(running, 12)], **given
     )
-    assert "Given: 10 · 2.5 · 25" in text_of(page)
+    assert "Given: lisinopril 10, amlodipine 2.5, chlortalidone 25 mg/day." in text_of(page)
     assert running.store.events("bp")[-1].body["action"]["amlodipine"] == 2.5
 
 
@@ -387,7 +389,7 @@ def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
     page = clinic_page.get("/studies/bp/candidates?sort=potassium&order=down")
     assert 'aria-sort="descending"' in page.text
     first = clinic_page.get("/studies/bp/candidates?sort=no&order=up").text
-    assert re.search(r'<th scope="row">0', first)
+    assert re.search(r'<td class="r no" data-label="number">0<', first)
     assert clinic_page.get("/studies/bp/candidates?sort=iron").status_code == 422
     table = clinic_page.get("/studies/bp/candidates.csv")
     assert table.headers["content-type"] == "text/csv; charset=utf-8"
@@ -402,11 +404,11 @@ def test_candidates_are_sorted_here_and_saved_as_csv(clinic_page):
 def test_no_candidate_is_called_recommended_before_there_is_enough_data(running, browser, path):
     study = clinic(running.store)
     play(study, 5)
-    noted = re.compile(r'<th scope="row">(\d+)<small>([a-z, ]+)</small>')
-    baseline = str(study.plan.candidates.find(study.plan.baseline))
-    assert noted.findall(browser.get(path).text) == [(baseline, "baseline")]
+    noted = re.compile(r'<th scope="row" class="setting">([^<]+)<small>([a-z, ]+)</small>')
+    assert noted.findall(browser.get(path).text) == []
+    assert ">The baseline</th>" in browser.get(path).text
     play(study, 7, seed=1)
-    best = str(study.best().candidate)
+    best = capital(named(study.plan, study.best().action))
     assert noted.findall(browser.get(path).text) == [(best, "recommended")]
 
 

@@ -33,6 +33,7 @@ from sidestep.studies.cards.words import (
     VOCABULARIES,
     digits_of,
     limit_text,
+    named,
     number,
     percent,
     set_text,
@@ -167,20 +168,26 @@ def setting(dose):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({}, "Two regimens contend: this one and no. 17 (30 · 7.5 · 25)."),
+        (
+            {},
+            "contend: this one and lisinopril 30, amlodipine 7.5, chlortalidone 25 mg/day.",
+        ),
         (
             {},
             "remove about 24% of that doubt (heart rate 4%, potassium 3%, systolic pressure <1%).",
         ),
-        ({}, "about as well as today's best, no. 3 (20 · 7.5 · 25): 0.1 mmHg less this visit."),
+        (
+            {},
+            "about as well as today's best (amlodipine 7.5, chlortalidone 25 mg/day): 0.1 mmHg less",
+        ),
         (
             {"price": 2.1},
-            "Asking has a price: about 2.1 mmHg worse this visit than today's best, no. 3 "
-            "(20 · 7.5 · 25), with a penalty for limits that it may exceed.",
+            "Asking has a price: about 2.1 mmHg worse this visit than today's best "
+            "(amlodipine 7.5, chlortalidone 25 mg/day), with a penalty for limits that it may exceed.",
         ),
         (
             {"rival": {"candidate": 3, "action": setting(20)}, "price": 0.1},
-            "Two regimens contend: this one and today's best, no. 3 (20 · 7.5 · 25).",
+            "Two regimens contend: this one and today's best, amlodipine 7.5, chlortalidone 25 mg/day.",
         ),
         (
             {"rival": {"candidate": 3, "action": setting(20)}, "price": 0.1},
@@ -200,7 +207,7 @@ def setting(dose):
         ({"phase": "held"}, "No other regimen is known well enough to stay within limits"),
         (
             {"phase": "held", "rival": {"candidate": 3, "action": setting(20)}},
-            "To go on, give another one on your own judgement, such as no. 3 (",
+            "on your own judgement, such as amlodipine 7.5, chlortalidone 25 mg/day.",
         ),
         ({"purpose": "confirm"}, "This is what would be recommended today."),
         ({"results": 0}, "Nothing is known yet."),
@@ -449,10 +456,13 @@ def test_where_another_is_likelier_the_best_it_is_said_why_this_one_is_recommend
     study = clinic(MemoryStore())
     play(study, 12)
     best = study.best()
-    rivals = (Contender(18, best.action, 0.01), Contender(24, best.action, 0.79))
-    known = "No. 18 is the best that is known to be within limits."
+    rivals = (Contender(18, best.action, 0.01), Contender(24, study.plan.baseline, 0.79))
+    known = "What is recommended is the best that is known to be within limits."
     told = replace(best, candidate=18, within=True, probability=0.01, contenders=rivals)
-    assert f"no. 24 79%, no. 18 1%. {known}" in contest_text(study.plan, told).text
+    assert (
+        f"79% the baseline; 1% {named(study.plan, best.action)}. {known}"
+        in contest_text(study.plan, told).text
+    )
     assert known in contest_text(study.plan, told, shares=False).text
     assert known not in contest_text(study.plan, replace(told, within=False)).text
     assert known not in contest_text(study.plan, replace(told, contenders=rivals[:1])).text

@@ -132,7 +132,7 @@ def apart(study, **changes):
 
 def test_nothing_within_limits_is_said_plainly_with_the_leading_contender(study):
     text = apart(study, within=False)
-    assert "Nothing is yet known to be within limits. The leading contender is no." in text
+    assert "Nothing is yet known to be within limits. The leading contender is lisinopril " in text
     assert "If you stopped today: nothing is known to be within limits" in text
     assert "Every marker within limits" not in text
 
@@ -152,7 +152,7 @@ def test_a_recommended_baseline_is_not_reported_as_a_finding(study):
         effects=found,
     )
     assert "Nothing but the baseline is yet known to be within limits." in text
-    assert "The leading contender is no. 3" in text
+    assert "The leading contender is " in text
     assert (
         "It is the baseline, from which every change is counted: systolic pressure and every "
         "protected marker stay as they are."

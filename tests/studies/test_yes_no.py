@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from sidestep.cli.main import app
 from sidestep.errors import InputError
-from sidestep.studies.cards.words import set_text, short
+from sidestep.studies.cards.record_card import history_card
+from sidestep.studies.cards.words import named, set_text
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import plan_from_config
@@ -84,7 +85,7 @@ def test_people_read_yes_and_no_and_programs_true_and_false(tmp_path):
     assert again.plan == study.plan
     setting = {"discount": 10.0, "banner": True, "size": 2.0}
     assert set_text(study.plan.factors, setting) == "discount 10 %, banner yes, size 2 pt"
-    assert short(study.plan.factors, setting) == "10 · yes · 2"
+    assert named(study.plan, setting) == "discount 10 %, banner yes, size 2 pt"
     assert study.verify(asks=True).data["holds"]
 
 
@@ -181,3 +182,35 @@ def test_a_candidate_still_lies_on_the_steps():
             protected=[RETURNS],
             candidates={"discount": [0, 5]},
         )
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "the baseline"),
+        ({"banner": True}, "banner yes"),
+        ({"discount": 10.0, "banner": True}, "discount 10 %, banner yes"),
+        ({"discount": 12.5, "size": 5.0}, "discount 12.5 %, size 5 pt"),
+    ],
+)
+def test_a_setting_is_named_by_what_differs_from_the_baseline(changes, name):
+    study = shop()
+    assert named(study.plan, {**study.plan.baseline, **changes}) == name
+
+
+def test_no_card_calls_a_candidate_by_its_number():
+    study = shop()
+    for result in range(9):
+        ticket = study.ask()
+        study.tell(ticket.id, {"revenue": 50.0 + result, "returns": 5.0}[str(ticket.measure)])
+    cards = [
+        study.ask(),
+        study.best(),
+        study.show(),
+        history_card(study.plan, "shop", study.history()),
+    ]
+    for card in cards:
+        assert not re.search(r"(?i)\bno\. \d| · ", str(card)), card
+    table = str(study.explain(top=3))
+    assert " · " not in table
+    assert re.search(r"\n  (the baseline|discount|banner|size)", table)

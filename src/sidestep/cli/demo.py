@@ -101,7 +101,7 @@ def conclude(study: Study, storage: str, *, as_json: bool) -> None:
     setting = study.plan.candidates.setting(number)
     effect = _truth(study, setting)["effects"][0]
     named = set_text(study.plan.factors, setting)
-    _say(f"Truly best within limits: no. {number}, {named}; {effect}.")
+    _say(f"Truly best within limits: {named}; {effect}.")
     print(
         f"The study is {NAME!r} in {storage}: sidestep study show {NAME} -s {storage}",
         file=sys.stderr,

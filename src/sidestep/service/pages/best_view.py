@@ -18,7 +18,7 @@ from sidestep.studies.cards.best_card import (
 )
 from sidestep.studies.cards.card import WITHIN, Prose
 from sidestep.studies.cards.markup import Markup
-from sidestep.studies.cards.words import percent, plain
+from sidestep.studies.cards.words import named, percent, plain
 from sidestep.studies.plan import Plan
 
 RIVALS = 4  # largest number of rivals that are named
@@ -43,7 +43,6 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         "results": best.results,
         "needed": best.needed,
         "few": known and best.results < best.needed,
-        "called": called(best),
         "headline": effect_text(plan.target, best.effects[plan.target.name]) if known else "",
         "nothing": best.within is False,
         "standing": standing_text(plan, best) if known else None,
@@ -58,11 +57,6 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         "points": points(plan, best) if known and best.results >= best.needed else [],
         "settled": is_settled(best),
     }
-
-
-def called(best: Best) -> str:
-    """The label in the corner of the recommendation."""
-    return "" if best.candidate is None else f"no. {best.candidate}"
 
 
 def is_settled(best: Best) -> bool:
@@ -94,21 +88,21 @@ def points(plan: Plan, best: Best) -> list[Point]:
 
 def _contest(plan: Plan, best: Best) -> Point:
     said = contest_text(plan, best, shares=False)
-    parts = _parts(best)
+    parts = _parts(plan, best)
     if len(parts) < 2:
         return Point("plain", *_said(said))
     legend = tuple((class_, name, percent(share)) for name, share, class_ in parts)
     return Point("plain", *_said(said), "", svg.shares(parts), legend)
 
 
-def _parts(best: Best) -> list[tuple[str, float, str]]:
-    named = [each for each in best.contenders if each.candidate is not None][:RIVALS]
+def _parts(plan: Plan, best: Best) -> list[tuple[str, float, str]]:
+    known = [each for each in best.contenders if each.candidate is not None][:RIVALS]
     parts = [
-        (f"no. {each.candidate}", each.probability, f"share-{place}")
-        for place, each in enumerate(named)
+        (named(plan, each.action), each.probability, f"share-{place}")
+        for place, each in enumerate(known)
     ]
     rest = 1 - sum(share for _, share, _ in parts)
-    return [*parts, ("others", rest, "share-9")] if named and rest > 0.01 else parts
+    return [*parts, ("others", rest, "share-9")] if known and rest > 0.01 else parts
 
 
 def _said(prose: Prose) -> tuple[str, str]:

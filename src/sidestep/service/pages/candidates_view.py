@@ -13,9 +13,9 @@ from sidestep.studies.cards.markup import Markup
 from sidestep.studies.cards.words import (
     digits_of_change,
     limit_text,
+    named,
     percent,
     plain,
-    short,
     signed,
     with_unit,
 )
@@ -24,7 +24,7 @@ from sidestep.studies.plan import Plan
 
 FEW = 8
 BEST, NUMBER = "best", "no"
-RECOMMENDED, BASELINE = "recommended", "baseline"
+RECOMMENDED = "recommended"
 # first characters of cells that a spreadsheet would execute
 RISKY = ("=", "+", "-", "@", "\t", "\r")
 
@@ -67,7 +67,7 @@ def candidates_view(
         "before": max(begin - most, 0) if begin else None,
         "sorting": sorting,
         "heads": [_head(plan, outcome) for outcome in plan.outcomes],
-        "factors": " · ".join(factor.name for factor in plan.factors),
+        "candidate": plan.words.candidate,
         "rows": [_row(plan, row, notes) for row in ordered[begin : begin + most]],
         "few": best.results < best.needed,
     }
@@ -76,9 +76,7 @@ def candidates_view(
 def _notes(plan: Plan, best: Best, asked: int | None) -> dict[int | None, list[str]]:
     """What is written beside candidates; before there is enough data nothing is recommended."""
     notes: dict[int | None, list[str]] = {}
-    if best.results < best.needed:
-        notes[plan.candidates.find(plan.baseline)] = [BASELINE]
-    else:
+    if best.results >= best.needed:
         notes[best.candidate] = [RECOMMENDED]
     notes.setdefault(asked, []).append("asked now")
     return notes
@@ -118,7 +116,7 @@ def _row(plan: Plan, row: Row, notes: Mapping[int | None, list[str]]) -> dict[st
         "number": row.candidate,
         "note": ", ".join(noted),
         "is_best": RECOMMENDED in noted,
-        "setting": short(plan.factors, row.action),
+        "setting": named(plan, row.action),
         "target": target,
         "others": others,
         "chance": percent(row.probability) if row.probability else "<1%",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from sidestep.service.pages.views import capital, day_text
-from sidestep.studies.cards.words import counted, measured_text, plain, short
+from sidestep.studies.cards.words import counted, measured_text, named, plain, set_text
 from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import ERASED, Event
@@ -58,7 +58,7 @@ def _round(plan: Plan, about: list[Event]) -> str:
 
 def _asked(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     body = event.body
-    setting, measure = short(plan.factors, body["action"]), ", ".join(body["measure"])
+    setting, measure = capital(named(plan, body["action"])), ", ".join(body["measure"])
     title = f"{capital(plan.words.round)} {body['round']} asked."
     return title, f"{setting}; measure {measure}."
 
@@ -68,7 +68,7 @@ def _answered(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     told = measured_text(plan.outcome(body["outcome"]), measurement_of_body(body), plan.factors)
     text = f"{capital(body['outcome'])} {told}."
     if body.get("given"):
-        text += f" {capital(plan.words.done)}: {short(plan.factors, body['action'])}."
+        text += f" {capital(plan.words.done)}: {named(plan, body['action'])}."
     later = [
         each.seq for each in about if each.kind == "corrected" and each.body["answer"] == event.seq
     ]
@@ -113,9 +113,9 @@ def _created(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
 
 def _decided(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     setting = event.body.get("action")
-    named = short(plan.factors, setting) if setting else "nothing"
+    said = set_text(plan.factors, setting) if setting else "nothing"
     title = "The recommendation was overruled." if event.kind == "overruled" else "Accepted."
-    return title, f"{capital(plan.words.verb)} {named}."
+    return title, f"{capital(plan.words.verb)} {said}."
 
 
 def _granted(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:

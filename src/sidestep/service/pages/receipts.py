@@ -8,7 +8,7 @@ from sidestep.service.pages.views import capital
 from sidestep.studies.advice import Best
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS
-from sidestep.studies.cards.words import measured_text, percent
+from sidestep.studies.cards.words import measured_text, named, percent
 from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event
@@ -52,30 +52,27 @@ def changed_text(study: OpenStudy, event: Event) -> str:
     before, after = study.bests_around(event.seq)
     if before is None or after is None or after.results < after.needed:
         return ""
-    sentences = [_effect(study.plan, event, after), _chance(before, after)]
+    sentences = [_effect(study.plan, event, after), _chance(study.plan, before, after)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _effect(plan: Plan, event: Event, after: Best) -> str:
     name = event.body.get("outcome")
-    if name is None or name not in after.effects or after.candidate is None:
+    if name is None or name not in after.effects or after.action is None:
         return ""
     if after.action == plan.baseline:
         return ""  # nothing changes there, whatever is measured
     effect = after.effects[name]
     change = change_text(plan.outcome(name), effect[:3])
     verdict = f": {VERDICTS[effect.verdict]}" if effect.verdict else ""
-    return f"{capital(name)} at no. {after.candidate} is now {change}{verdict}."
+    return f"{capital(name)} at {named(plan, after.action)} is now {change}{verdict}."
 
 
-def _chance(before: Best, after: Best) -> str:
-    if after.candidate is None or after.probability is None or before.action is None:
+def _chance(plan: Plan, before: Best, after: Best) -> str:
+    if after.action is None or after.probability is None or before.action is None:
         return ""
-    now = percent(after.probability)
-    if before.candidate != after.candidate:
-        best = f"No. {after.candidate} is now {now} likely to be the best"
-        return f"{best}; before it was no. {before.candidate}."
-    return (
-        f"No. {after.candidate} is {now} likely to be the best, "
-        f"{percent(before.probability or 0)} before."
-    )
+    now, what = percent(after.probability), capital(named(plan, after.action))
+    if before.action != after.action:
+        was = named(plan, before.action)
+        return f"Recommended was {was}. {what} is now, {now} likely to be the best."
+    return f"{what} is {now} likely to be the best, {percent(before.probability or 0)} before."

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sidestep.service.auth import Visit
 from sidestep.service.desk import OpenStudy
 from sidestep.service.pages import svg
-from sidestep.service.pages.best_view import best_view, called
+from sidestep.service.pages.best_view import best_view
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import STEP, Form
 from sidestep.service.pages.lanes import EVENTS, lanes_view
@@ -17,7 +17,7 @@ from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import change_text
 from sidestep.studies.cards.card import VERDICTS, WITHIN
 from sidestep.studies.cards.overview import goal_text
-from sidestep.studies.cards.words import listed, plain, set_text
+from sidestep.studies.cards.words import listed, named, plain
 from sidestep.studies.closing import decided_text, ending_of
 from sidestep.studies.people.roles import ROLES
 from sidestep.studies.plan import Plan
@@ -195,7 +195,7 @@ def story_part(
     ]
     return {
         "any": len(told) > 1,
-        "called": called(best) or set_text(plan.factors, best.action),
+        "called": named(plan, best.action),
         "target": target,
         "others": others,
         "last": told[-1].results,

@@ -12,11 +12,11 @@ from sidestep.studies.cards.words import (
     digits_of_loss,
     limit_text,
     local_time,
+    named,
     number,
     percent,
     plain,
     quoted,
-    short,
     signed,
     with_unit,
 )
@@ -85,8 +85,8 @@ def step_text(plan: Plan, body: Mapping[str, Any], factor: Factor) -> str:
 
 
 def _measure_text(plan: Plan, panel: tuple[str, ...]) -> str:
-    named = [f"{name} ({unit})" if (unit := plan.outcome(name).unit) else name for name in panel]
-    return f"{named[0]}, and only that" if len(named) == 1 else ", ".join(named)
+    units = [f"{name} ({unit})" if (unit := plan.outcome(name).unit) else name for name in panel]
+    return f"{units[0]}, and only that" if len(units) == 1 else ", ".join(units)
 
 
 def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
@@ -129,7 +129,7 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
         return f"Of what the decision depends on, {measured} is known least."
     known = f"{_best_words(body)}, " if is_best(body, rival) else ""
     return (
-        f"Two {words.candidates} contend: this one and {known}{_named(plan, rival)}. "
+        f"Two {words.candidates} contend: this one and {known}{named(plan, rival['action'])}. "
         + _telling_text(plan, shares, measured, beside)
     )
 
@@ -195,17 +195,8 @@ def _held_text(plan: Plan, rival: Mapping[str, Any] | None) -> str:
     )
     if rival is None:
         return text
-    return (
-        f"{text} To go on, give another one on your own judgement, such as {_named(plan, rival)}."
-    )
-
-
-def _named(plan: Plan, candidate: Mapping[str, Any]) -> str:
-    """A candidate in a sentence: no. 167 (40 · 7.5 · 25)."""
-    setting = short(plan.factors, candidate["action"])
-    return (
-        setting if candidate["candidate"] is None else f"no. {candidate['candidate']} ({setting})"
-    )
+    such = named(plan, rival["action"])
+    return f"{text} To go on, give another one on your own judgement, such as {such}."
 
 
 def is_best(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
@@ -223,8 +214,8 @@ def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
         return f"It is {_best_words(body)}."
     less = loss_text(target, price)
     rival, now = body.get("rival"), f"this {plan.words.round}"
-    named = "" if rival and is_best(body, rival) else f", {_named(plan, best)}"
-    than = f"{_best_words(body)}{named}"
+    said = "" if rival and is_best(body, rival) else f" ({named(plan, best['action'])})"
+    than = f"{_best_words(body)}{said}"
     if price <= HARDLY * (target.matters or target.size(1.0) / 20):
         return f"It should do about as well as {than}: {less} less {now}."
     about = "about " if price <= target.size(1.0) else ""

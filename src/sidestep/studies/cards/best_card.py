@@ -23,17 +23,18 @@ from sidestep.studies.cards.words import (
     digits_of_change,
     digits_of_loss,
     listed,
+    named,
     number,
     percent,
     quoted,
     set_text,
-    short,
     signed,
     with_unit,
 )
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 
+NAMED = 4  # largest number of contenders that are named
 CLOSE = 0.95  # if the recommendation is best with this probability, rivals are not named
 
 
@@ -96,8 +97,7 @@ def _called(plan: Plan, best: Best) -> str:
     """The title: the recommended candidate, or that there is none."""
     if best.within is False:
         return "nothing is known to be within limits"
-    named = "this" if best.candidate is None else f"no. {best.candidate}"
-    return f"{named}, the baseline" if best.action == plan.baseline else named
+    return named(plan, best.action or plan.baseline)
 
 
 def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
@@ -105,7 +105,8 @@ def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
     said = standing_text(plan, best)
     lines = [] if said is None else [said]
     if best.action is not None and best.within is not False:
-        lines.append(Prose(set_text(plan.factors, best.action)))
+        whole = set_text(plan.factors, best.action)
+        lines += [Prose(whole)] if whole != named(plan, best.action) else []
     if best.action == plan.baseline:
         return (*lines, Prose(baseline_text(plan)))
     text = effect_text(plan.target, best.effects[plan.target.name])
@@ -120,8 +121,7 @@ def standing_text(plan: Plan, best: Best) -> Prose | None:
     more = f"A first recommendation needs about {best.needed} results. " if few else ""
     if best.within is False and best.action is not None:
         lead = "Nothing is yet known to be within limits."
-        named = "" if best.candidate is None else f"no. {best.candidate}: "
-        leader = f"The leading contender is {named}{set_text(plan.factors, best.action)}."
+        leader = f"The leading contender is {set_text(plan.factors, best.action)}."
         if best.chance is not None:
             leader += f" It is {percent(best.chance)} likely to be within all limits."
         return Prose(f"{more}{leader}", lead="Not enough data yet." if few else lead)
@@ -130,9 +130,7 @@ def standing_text(plan: Plan, best: Best) -> Prose | None:
     baseline = bool(plan.protected) and best.action == plan.baseline
     if best.within and baseline and len(best.contenders) > 1:
         rival = best.contenders[1]
-        text = (
-            f"The leading contender is no. {rival.candidate} ({short(plan.factors, rival.action)})."
-        )
+        text = f"The leading contender is {named(plan, rival.action)}."
         return Prose(text, lead="Nothing but the baseline is yet known to be within limits.")
     return None
 
@@ -228,12 +226,10 @@ def _settling(plan: Plan, name: str, settles: Settling) -> list[Content]:
 
 
 def settling_text(plan: Plan, settles: Settling) -> Prose:
-    """Sodium at no. 12 (40 · 7.5 · 25), about 24% of what is open."""
-    where = short(plan.factors, settles.action)
-    if settles.candidate is not None:
-        where = f"no. {settles.candidate} ({where})"
+    """Sodium at lisinopril 40, amlodipine 7.5 mg/day: about 24% of what is open."""
+    where = named(plan, settles.action)
     share = "less than 1%" if settles.share < 0.01 else f"about {percent(settles.share)}"
-    text = f"{settles.outcome} at {where}, {share} of what is open."
+    text = f"{settles.outcome} at {where}: {share} of what is open."
     return Prose(text, lead="One result would settle most:")
 
 
@@ -302,8 +298,10 @@ def contest_text(plan: Plan, best: Best, *, shares: bool = True) -> Prose:
     known = _known_text(plan, best, likeliest)
     if not shares:
         return Prose(f"is open{hardly}.{known}", lead=f"Which {words.candidate} is best")
-    named = ", ".join(_share_text(contender) for contender in likeliest)
-    return Prose(f"Which {words.candidate} is best is open{hardly}: {named}.{known}")
+    told, rest = likeliest[:NAMED], sum(each.probability for each in likeliest[NAMED:])
+    shared = "; ".join(_share_text(plan, contender) for contender in told)
+    shared += f"; {percent(rest)} others that contend" if rest else ""
+    return Prose(f"Which {words.candidate} is best is open{hardly}: {shared}.{known}")
 
 
 def _known_text(plan: Plan, best: Best, likeliest: list[Contender]) -> str:
@@ -311,9 +309,8 @@ def _known_text(plan: Plan, best: Best, likeliest: list[Contender]) -> str:
     another = bool(likeliest) and likeliest[0].candidate != best.candidate
     if not (another and best.within and plan.protected):
         return ""
-    return f" No. {best.candidate} is the best that is known to be within limits."
+    return " What is recommended is the best that is known to be within limits."
 
 
-def _share_text(contender: Contender) -> str:
-    called = f"no. {contender.candidate}" if contender.candidate is not None else "this one"
-    return f"{called} {percent(contender.probability)}"
+def _share_text(plan: Plan, contender: Contender) -> str:
+    return f"{percent(contender.probability)} {named(plan, contender.action)}"

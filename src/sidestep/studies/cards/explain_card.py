@@ -2,7 +2,7 @@
 
 from sidestep.studies.advice import Effect, Row
 from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN, Card, Prose, Section, Table
-from sidestep.studies.cards.words import digits_of_change, percent, short, signed
+from sidestep.studies.cards.words import digits_of_change, named, percent, signed
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan
 
@@ -12,23 +12,26 @@ SHAPES = {WITHIN: "●", OPEN: "◐", BEYOND: "▲", None: ""}
 def explain_card(plan: Plan, name: str, rows: tuple[Row, ...], top: int = 8) -> Card:
     """The first few candidates as a table; all of them for a program."""
     shown = rows[:top]
-    names = " · ".join(factor.name for factor in plan.factors)
     table = Table(
         rows=tuple(
-            (
-                str(row.candidate),
-                short(plan.factors, row.action),
-                *(_effect_text(each, row.effects[each.name]) for each in plan.outcomes),
-                percent(row.probability) if row.probability else "<1%",
-            )
+            line
             for row in shown
+            for line in (
+                (named(plan, row.action),),
+                (
+                    str(row.candidate),
+                    *(_effect_text(each, row.effects[each.name]) for each in plan.outcomes),
+                    percent(row.probability) if row.probability else "<1%",
+                ),
+            )
         ),
-        head=("no.", plan.words.candidate, *(outcome.name for outcome in plan.outcomes), "best"),
+        head=("no.", *(outcome.name for outcome in plan.outcomes), "best"),
     )
     limits = any(outcome.tolerance is not None for outcome in plan.protected)
     shapes = " ● within limits, ◐ not settled, ▲ beyond limits." if limits else ""
     legend = (
-        f"A {plan.words.candidate} is {names}. Effects are changes from the baseline.{shapes} "
+        f"A {plan.words.candidate} is named by what differs from the baseline. Effects are changes "
+        f"from the baseline.{shapes} "
         "best: how likely it is the best."
     )
     return Card(

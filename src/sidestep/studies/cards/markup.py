@@ -92,15 +92,23 @@ def _table(table: Table) -> Markup:
     head = Markup("")
     if table.head:
         head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in table.head)))
+    columns = max(len(row) for row in (table.head, *table.rows))
     rows = [
         tag(
             "tr",
-            tag("th", _cell(row[0]), scope="row"),
+            _row_head(row, columns),
             *(tag("td", _cell(cell)) for cell in row[1:]),
         )
         for row in table.rows
     ]
     return tag("table", head, tag("tbody", *rows))
+
+
+def _row_head(row: tuple[Cell, ...], columns: int) -> Markup:
+    """The first cell of a row; one that stands alone is a heading of the rows below it."""
+    if len(row) == 1 < columns:
+        return tag("th", _cell(row[0]), scope="row", colspan=columns)
+    return tag("th", _cell(row[0]), scope="row")
 
 
 def _cell(cell: Cell) -> str:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sidestep.studies.cards.card import Card, Prose, Section
-from sidestep.studies.cards.words import counted, local_time, measured_text, plain, set_text, short
+from sidestep.studies.cards.words import counted, local_time, measured_text, named, plain, set_text
 from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import Event, written
@@ -17,15 +17,15 @@ def entry_text(plan: Plan, event: Event) -> str:
     """One line of the record: what happened."""
     body, kind = event.body, event.kind
     if kind == "asked":
-        return f"asked: {short(plan.factors, body['action'])}; measure {', '.join(body['measure'])}"
+        return f"asked: {named(plan, body['action'])}; measure {', '.join(body['measure'])}"
     if kind == "withdrawn":
         return f"question {event.ticket} withdrawn ({', '.join(body['outcomes'])})"
     if kind == "imported":
         return f"imported {counted(len(body['rows']), 'result')}"
     if kind not in ("answered", "corrected"):
         setting = body.get("action")
-        named = {"accepted": "accepted: ", "overruled": "overruled, with "}.get(kind)
-        return f"{named}{set_text(plan.factors, setting)}" if named and setting else kind
+        done = {"accepted": "accepted: ", "overruled": "overruled, with "}.get(kind)
+        return f"{done}{set_text(plan.factors, setting)}" if done and setting else kind
     return _result_text(plan, event)
 
 
@@ -38,7 +38,7 @@ def _result_text(plan: Plan, event: Event) -> str:
         told = measured_text(outcome, measurement_of_body(body), plan.factors)
         text = f"{about}: {body['outcome']} {told}"
         if body.get("given"):
-            text += f" ({short(plan.factors, body['action'])} {plan.words.done})"
+            text += f" ({named(plan, body['action'])} {plan.words.done})"
         return text
     was = "nothing" if body["was"] is None else plain(body["was"])
     if body["is"] is None:

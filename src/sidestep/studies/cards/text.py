@@ -88,10 +88,12 @@ def _broken(head: tuple[str, ...]) -> list[list[str]]:
 def _aligned(rows: list[list[str]], width: int) -> list[str] | None:
     """Cells under each other; None where that is too wide."""
     columns = max(len(row) for row in rows)
+    alone = [len(row) == 1 < columns for row in rows]  # a heading of the rows below
     rows = [row + [""] * (columns - len(row)) for row in rows]
-    wide = [max(len(row[j]) for row in rows) for j in range(columns)]
+    filled = [row for row, heads in zip(rows, alone, strict=True) if not heads] or rows
+    wide = [max(len(row[j]) for row in filled) for j in range(columns)]
     gap = 3 if sum(wide) + 3 * columns <= width else 2
-    for widths in (wide, _tight(rows)):
+    for widths in (wide, _tight(filled)):
         lines = [(" " * gap).join(map(str.ljust, row, widths)).rstrip() for row in rows]
         if max(map(len, lines)) <= width:
             return lines

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from sidestep.studies.factors import Factor, Value
 from sidestep.studies.measurement import BELOW, CHANGE, Measurement
 from sidestep.studies.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from sidestep.studies.plan import Plan
 
 MINUS = "\u2212"
 
@@ -167,9 +171,10 @@ def percent(share: float) -> str:
     return "<1%" if share < 0.01 else f"{100 * share:.0f}%"
 
 
-def short(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:
-    """A candidate in short form: 40 · 7.5 · 25."""
-    return " · ".join(plain(setting[factor.name]) for factor in factors)
+def named(plan: "Plan", setting: Mapping[str, Value]) -> str:
+    """A setting by what differs from the baseline: discount 10 %, banner yes."""
+    changed = [each for each in plan.factors if setting[each.name] != plan.baseline[each.name]]
+    return set_text(tuple(changed), setting) if changed else "the baseline"
 
 
 def set_text(factors: tuple[Factor, ...], setting: Mapping[str, Value]) -> str:
