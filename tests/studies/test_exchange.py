@@ -1,12 +1,15 @@
 """Out and in again, bit for bit; nothing is kept of a file that was changed."""
 
 import json
+import time
 
 import pytest
+from workers import Worker
 
-from sidestep.errors import ConflictError, InputError, StudyExists
+from sidestep.errors import ConflictError, InputError, RecordError, StudyExists
+from sidestep.studies.storage.doctor import doctor
 from sidestep.studies.storage.events import digest
-from sidestep.studies.storage.exchange import export_study, import_study
+from sidestep.studies.storage.exchange import export_study, import_study, write_lines
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.record import erase, verify
 from sidestep.studies.storage.sql import SqlStore
@@ -118,3 +121,50 @@ def test_nothing_is_kept_of_a_file_that_was_changed(storage, lines, change, said
     assert said in str(caught.value)
     assert store.names() == []
     store.close()
+
+
+def export_and_wait(reports, storage, path):
+    """An export that stops in the middle, to be killed there."""
+    from sidestep.studies.storage import exchange  # noqa: PLC0415
+
+    store = SqlStore.open(storage)
+
+    def lines():
+        yield from list(exchange.export_study(store, "pilot"))[:2]
+        reports.send("half")
+        time.sleep(600)
+
+    exchange.write_lines(path, lines())
+
+
+def test_a_killed_export_leaves_the_earlier_one_and_doctor_names_what_is_left(tmp_path):
+    storage, path = tmp_path / "study.db", tmp_path / "pilot.jsonl"
+    store = SqlStore.open(storage)
+    store.create("pilot", {}, actor="ada", body={})
+    write_lines(path, export_study(store, "pilot"))
+    before = path.read_bytes()
+    assert not [found for found in doctor(store) if found.what == "left over"]
+    worker = Worker(export_and_wait, storage, path)
+    worker.until("half")
+    worker.kill()
+    assert path.read_bytes() == before
+    (left,) = [found for found in doctor(store) if found.what == "left over"]
+    assert left.state == "warning"
+    assert str(tmp_path / ".pilot.jsonl.") in left.sentence
+    write_lines(path, export_study(store, "pilot"))
+    assert path.read_bytes() == before
+    store.close()
+
+
+def test_an_export_that_fails_leaves_the_earlier_one(tmp_path):
+    path = tmp_path / "pilot.jsonl"
+    write_lines(path, ["one"])
+
+    def lines():
+        yield "two"
+        raise RecordError("it cannot be read")
+
+    with pytest.raises(RecordError):
+        write_lines(path, lines())
+    assert [it.name for it in tmp_path.iterdir()] == ["pilot.jsonl"]
+    assert path.read_text() == "one\n"

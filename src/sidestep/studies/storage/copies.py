@@ -19,6 +19,7 @@ from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.tables import METADATA
 
 CHUNK = 1000
+HALF_BACKUP, HALF_RESTORE = ".backup-", "sidestep-restore-"  # folders that only a kill leaves
 
 
 def backup(store: SqlStore, path: str | Path) -> list[Verdict]:
@@ -32,7 +33,7 @@ def backup(store: SqlStore, path: str | Path) -> list[Verdict]:
         raise InputError(f"a backup must be a new file, got {target}, which exists")
     if not target.parent.is_dir():
         raise InputError(f"a backup must lie in a folder that exists, got {target}")
-    with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=HALF_BACKUP, dir=target.parent) as folder:
         partial = Path(folder) / target.name
         copy = SqlStore.open(partial)
         try:
@@ -70,7 +71,7 @@ def opened_backup(path: str | Path) -> Iterator[SqlStore]:
     source = Path(path).expanduser().absolute()
     if not source.is_file():
         raise InputError(f"a backup must be a file that exists, got {source}")
-    with tempfile.TemporaryDirectory(prefix="sidestep-restore-") as folder:
+    with tempfile.TemporaryDirectory(prefix=HALF_RESTORE) as folder:
         copy = Path(folder) / source.name
         _copy_file(source, copy)
         store = SqlStore.open(copy)

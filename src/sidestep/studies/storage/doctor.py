@@ -1,6 +1,7 @@
 """Checks of a storage, each with its result in one sentence."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -9,10 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from sidestep.errors import StorageError
-from sidestep.studies.storage.copies import verified
+from sidestep.studies.storage.copies import HALF_BACKUP, HALF_RESTORE, verified
 from sidestep.studies.storage.database import Database
 from sidestep.studies.storage.engines import settings_off
 from sidestep.studies.storage.events import Clock, utc_now, written
+from sidestep.studies.storage.exchange import DRAFT
 from sidestep.studies.storage.faults import sentences
 from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.sql import SqlStore
@@ -52,6 +54,7 @@ def doctor(store: SqlStore, *, clock: Clock = utc_now) -> list[Finding]:
         _guards(database),
         _writing(database),
         _clock(store, clock),
+        _debris(database),
         _records(store),
     )
     findings: list[Finding] = []
@@ -133,6 +136,21 @@ def _writing(database: Database) -> Iterator[Finding]:
             if saved
             else f"{database.where}-head will say how many entries must be in the file, from the"
             " next one on",
+        )
+
+
+def _debris(database: Database) -> Iterator[Finding]:
+    """What a killed backup, restore or export has left; a running one has it as well."""
+    found = list(Path(tempfile.gettempdir()).glob(f"{HALF_RESTORE}*"))
+    if database.on_sqlite:
+        folder = Path(database.where).parent
+        found += [*folder.glob(f"{HALF_BACKUP}*"), *folder.glob(f".*{DRAFT}")]
+    if found:
+        yield Finding(
+            "left over",
+            "warning",
+            "of a backup, a restore or an export that was killed; delete it unless one is running: "
+            + ", ".join(sorted(map(str, found))),
         )
 
 

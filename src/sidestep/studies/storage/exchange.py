@@ -5,6 +5,7 @@ Nothing is stored if a line is missing or was changed.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -31,6 +32,7 @@ from sidestep.studies.storage.log import Head
 from sidestep.studies.storage.record import Flaw, pages
 from sidestep.studies.storage.store import Store, check_name
 
+DRAFT = ".part"  # how the name of an export ends until it is whole
 FORMAT, VERSION = "sidestep study", 2
 PLAIN = 1  # the version of an export whose results are all values: version 0.2 reads no other
 
@@ -63,15 +65,34 @@ def export_study(store: Store, name: str) -> Iterator[str]:
 
 
 def write_lines(path: Any, lines: Iterable[str]) -> None:
-    """The lines in a file."""
+    """The lines in a file: whole, or as it was before."""
+    target = Path(path).expanduser().resolve()
     try:
-        Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        if target.exists() and not target.is_file():  # a terminal, a pipe
+            target.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        else:
+            _replace(target, lines)
     except OSError as error:
         if error.errno == ENOSPC:
-            raise StorageFull(f"disk full: {path} was not written in full") from error
+            raise StorageFull(f"disk full: {path} was not written; it is as it was") from error
         raise InputError(
             f"the export must go to a file that can be written, got {path} ({error.strerror})"
         ) from error
+
+
+def _replace(target: Path, lines: Iterable[str]) -> None:
+    """Write a draft beside the file, flush it, and give it the name."""
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
+    draft = target.with_name(f".{target.name}.{os.getpid()}{DRAFT}")
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.writelines(f"{line}\n".encode() for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def import_study(store: Store, lines: Iterable[str]) -> Head:
