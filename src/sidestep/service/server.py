@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from sidestep.errors import InputError, ServiceError
 from sidestep.service.app import Laboratory, create_app
 from sidestep.service.bodies import LONGEST_HEAD
+from sidestep.service.connections import Connections, Counted, most_connections
 from sidestep.service.logs import set_up_logs
 from sidestep.service.pages.shell import read_templates
 from sidestep.service.settings import Settings
@@ -100,7 +101,7 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        http=parser(),
+        http=parser(Connections(most_connections(settings.connections))),
         h11_max_incomplete_event_size=LONGEST_HEAD,
         log_config=None,
         access_log=False,
@@ -114,13 +115,14 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
     )
 
 
-def parser() -> Any:
+def parser(room: Connections) -> Any:
     """The HTTP parser: the one in C, or if it is missing the one in Python, at twice the cost."""
+    base: Any
     if find_spec("httptools") is None:
-        return "h11"
-    from sidestep.service.heads import LimitedHttp  # noqa: PLC0415
-
-    return LimitedHttp
+        from uvicorn.protocols.http.h11_impl import H11Protocol as base  # noqa: PLC0415, N813
+    else:
+        from sidestep.service.heads import LimitedHttp as base  # noqa: PLC0415, N813
+    return type("Http", (Counted, base), {"room": room})
 
 
 def address_of(server: uvicorn.Server) -> str:

@@ -41,6 +41,9 @@ class Settings(BaseModel):
     proxies: str = Field("", description="addresses whose X-Forwarded headers are believed")
     https: bool = Field(False, description="cookies only over HTTPS; set it behind a TLS proxy")
     threads: int = Field(40, ge=1, le=1000, description="requests that are worked on at once")
+    connections: int = Field(
+        1000, ge=10, le=100_000, description="connections at once, as far as open files allow"
+    )
     streams: int = Field(100, ge=0, le=10_000, description="listeners to events at once")
     body_limit: int = Field(1_000_000, ge=1000, description="largest request, in bytes")
     import_limit: int = Field(50_000_000, ge=1000, description="largest import, in bytes")
