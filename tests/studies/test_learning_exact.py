@@ -27,6 +27,7 @@ PRIOR = Prior(
     owns=Grid((0.1, 0.8), (0.7, 0.3)),
     centres=Grid((0.8, 1.6), (0.5, 0.5)),
     drift=Grid((0.0, 0.3), (0.6, 0.4)),
+    words=Grid((2.0,), (1.0,)),
     gross=0.0,
 )
 
@@ -54,7 +55,7 @@ def kernel(
     features: Features, first: Points, second: Points, bend: float, own: float
 ) -> np.ndarray:
     """Prior covariance of the outcome at places, in c^2, relative to nothing."""
-    smooth = (first.features * PRIOR.variances(features, bend)) @ second.features.T
+    smooth = (first.features * PRIOR.variances(features, bend, 2.0)) @ second.features.T
     same = first.place[:, None] == second.place
     return S0**2 * (smooth + same * (own**2 + PRIOR.joint**2 * first.missing[:, None]))
 

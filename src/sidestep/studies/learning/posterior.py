@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.studies.learning.features import Features
+from sidestep.studies.learning.features import Features, Kind
 from sidestep.studies.learning.knowledge import Knowledge, Part
 from sidestep.studies.learning.prior import BLOCK, S0, Prior
 from sidestep.studies.learning.rows import BoolArray, Rows
@@ -36,11 +36,20 @@ class Shape:
 
 def shapes_of(prior: Prior, features: Features, parts: Sequence[Part]) -> list[Shape]:
     """Every (r, E) of every part."""
+    has_words = bool((features.kinds == Kind.WORDS).any())
+    words = (
+        list(zip(prior.words.values, prior.words.log, strict=True)) if has_words else [(1.0, 0.0)]
+    )
     return [
         Shape(
-            part, bend, own, prior.variances(features, bend), float(np.log(part.weight) + lb + lo)
+            part,
+            bend,
+            own,
+            prior.variances(features, bend, word),
+            float(np.log(part.weight) + lw + lb + lo),
         )
         for part in parts
+        for word, lw in words
         for bend, lb in zip(prior.bends.values, prior.bends.log, strict=True)
         for own, lo in zip(prior.owns.values, prior.owns.log, strict=True)
     ]

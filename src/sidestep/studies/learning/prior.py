@@ -21,7 +21,6 @@ S0 = (
 )  # half-ranges: a straight effect of three factors then has the spread of a uniform half-range
 JOINT = 0.3  # size of the joint smooth part, in c S0
 CURVE = 0.6  # size of the free curve of a factor, in r c S0
-WORDS = 2.0  # variance of words, in that of a straight part
 LEVEL = 2.0  # s.d. of a level that was not told: far beyond every range
 GROSS = 0.02  # share of results that are grossly wrong
 BLOCK = 0.5  # s.d. of the difference that a block makes
@@ -73,7 +72,8 @@ class Prior:
     centres     c0: where the sizes of the outcomes lie
     away        weights of an outcome's size by its distance from the centre, in places of the grid
     drift       s.d. of a round's step of the level, in the noise
-    joint, words    sizes of these parts
+    joint       size of the joint smooth part
+    words       variances of words, in that of a straight part; one for all outcomes
     curve       size of the free curve of a factor, in r c S0
     gross       share of results that say nothing
     """
@@ -84,7 +84,7 @@ class Prior:
     away: tuple[float, ...] = (1.0, 0.2, 0.04, 0.01, 0.0025)
     drift: Grid = DRIFT
     joint: float = JOINT
-    words: float = WORDS
+    words: Grid = Grid((2.0, 18.0), (0.5, 0.5))
     curve: float = CURVE
     gross: float = GROSS
 
@@ -95,11 +95,11 @@ class Prior:
         table = np.array(self.away)[np.abs(place[:, None] - place)]
         return np.asarray(table / table.sum(axis=1, keepdims=True))
 
-    def variances(self, features: Features, bend: float) -> FloatArray:
+    def variances(self, features: Features, bend: float, words: float) -> FloatArray:
         """Prior variance of every feature's weight, in c^2 S0^2; (P,)."""
         scale = np.empty(len(Kind))
         scale[Kind.STRAIGHT] = scale[Kind.FORMULA] = 1.0
-        scale[Kind.WORDS] = self.words
+        scale[Kind.WORDS] = words
         scale[Kind.BEND] = scale[Kind.INTERACTION] = bend**2
         scale[Kind.CURVE] = (bend * self.curve) ** 2
         scale[Kind.JOINT] = self.joint**2
