@@ -40,6 +40,7 @@ class Kind(IntEnum):
     JOINT = 4
     FORMULA = 5
     CURVE = 6
+    WORD_PAIR = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,9 @@ class Features:
             share = 3.0 * shrink
             for axis in (self._axes[i], self._axes[j]):
                 share *= 1 / 3 if axis.is_category else 1.0
-            add(Kind.INTERACTION, widths[i] * widths[j], share)
+            words = self._axes[i].is_category or self._axes[j].is_category
+            kind = Kind.WORD_PAIR if words else Kind.INTERACTION
+            add(kind, widths[i] * widths[j], share)
         add(Kind.JOINT, len(self._products), 1.0)
         if self._formula is not None:
             add(Kind.FORMULA, self._formula.count, 1.0)

@@ -23,6 +23,7 @@ JOINT = 0.3  # size of the joint smooth part, in c S0
 CURVE = 0.6  # size of the free curve of a factor, in r c S0
 LEVEL = 2.0  # s.d. of a level that was not told: far beyond every range
 GROSS = 0.02  # share of results that are grossly wrong
+WORDS = 2.0  # variance of words, in that of a straight part: over words as much as u over its range
 BLOCK = 0.5  # s.d. of the difference that a block makes
 
 
@@ -100,6 +101,7 @@ class Prior:
         scale = np.empty(len(Kind))
         scale[Kind.STRAIGHT] = scale[Kind.FORMULA] = 1.0
         scale[Kind.WORDS] = words
+        scale[Kind.WORD_PAIR] = bend**2 * words / WORDS
         scale[Kind.BEND] = scale[Kind.INTERACTION] = bend**2
         scale[Kind.CURVE] = (bend * self.curve) ** 2
         scale[Kind.JOINT] = self.joint**2
