@@ -55,7 +55,7 @@ PAGES = (
     login_pages,
     files,
 )
-AGAIN = 2.0  # seconds for which an entry is tried again; after that, whoever sent it does so
+AGAIN = 0.5  # seconds for which an entry is tried again; after that, whoever sent it does so
 DESCRIPTION = (
     "Ask what to try next and which outcome to measure, tell what came of it, see what is best; on a "
     "record that stays. Send no names of patients."

@@ -104,9 +104,8 @@ class Connections:
         now = connection.loop.time()
         if answer and now - self._warned > QUIET:
             LOGGER.warning(
-                f"{self._closed} connections were closed that sent no complete request within "
-                f"{self.patience:g} s, or were too many ({self._open} of {self.most} are open): "
-                "put a proxy in front that limits connections"
+                f"connections without a complete request are closed, {self._closed} since the last "
+                f"such line; {self._open} of {self.most} are open: a proxy in front can limit them"
             )
             self._warned, self._closed = now, 0
 

@@ -25,7 +25,7 @@ SERVING = Waits(lock=10.0, away=2.0, read=2.0, write=5.0, statement=15.0)
 
 def alone(patience: float) -> Waits:
     """How long a program waits that nobody else waits for."""
-    return Waits(lock=patience, away=patience, read=30.0, write=30.0, statement=25.0)
+    return Waits(lock=patience, away=patience, read=30.0, write=30.0, statement=300.0)
 
 
 class Outage:
