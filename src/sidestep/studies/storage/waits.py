@@ -20,7 +20,7 @@ class Waits(NamedTuple):
     statement: float  # for a whole statement; then the server ends it
 
 
-SERVING = Waits(lock=10.0, away=2.0, read=2.0, write=5.0, statement=15.0)
+SERVING = Waits(lock=10.0, away=2.0, read=2.0, write=2.0, statement=15.0)
 
 
 def alone(patience: float) -> Waits:
