@@ -1,12 +1,12 @@
 """The tables of docs/theory.md: the ball, fixed arms that span, and a horizon that is told.
 
     python -m benchmarks.theory_tables                 # all of them
-    python -m benchmarks.theory_tables --only ball     # or design, spanning, horizon, queries
+    python -m benchmarks.theory_tables --only ball     # or design, spanning, horizon
 
 design    the three-stage policy of Theorem 13 and what its shares are worth, simulated through sufficient
           statistics: regret / (p G sqrt T) in the mean over runs, with its standard error
-ball      policies of the package on the ball: slope of regret against p G sqrt(T)
-queries   the three queries of ProtectedThompson on the ball
+ball      policies of the package on the ball, among them the three queries of ProtectedThompson: slope of
+          regret against p G sqrt(T)
 spanning  the pair of Theorem 10 over three decades of T: the larger mean regret beside rate and bound
 horizon   InformationDirected and DirectedThompson on the panel's worlds with fixed arms, with the horizon
           told, twice too long, half as long and not at all; seeds of the panel, and held out
@@ -31,7 +31,7 @@ from sidestep.environments import Instance, spanning, synthetic
 # ---------------------------------------------------------------- the three-stage policy
 
 PILOT, STAGE = 0.35, 0.75  # exponents of T: sweeps of the first stage, rounds of the second
-FLOOR = 0.05  # least share of a vector in the second stage
+FLOOR = 0.05  # eta, what is shared equally in the second stage; in the theorem T^(-1/20)
 
 
 class Shares(NamedTuple):
@@ -85,6 +85,39 @@ def three_stages(
         found = found + (theta @ sides.T + error) @ sides
     played = sweeps * n * d + rounds
     return float(regret + (horizon - played) * length * (1 - best_action(found) @ best))
+
+
+def last_direction(
+    theta: FloatArray, noise: float, phases: int, rng: np.random.Generator
+) -> FloatArray:
+    """Regret of every phase of the policy of Theorem 14, after a pilot of fixed precision."""
+    s = len(theta) - 1
+    protected = theta[1:]
+    best, sigma = best_action(theta), float(np.linalg.svd(protected)[1][-1])
+    length = float(theta[0] @ best)
+    error = rng.standard_normal(protected.shape)
+    error *= sigma / 16 / np.linalg.norm(error, 2)
+    pilot = protected + error
+    start = np.linalg.svd(pilot)[2][-1]
+    start = start * np.sign(start @ best)  # the pilot of the target shows the sign
+    played, costs = start, np.empty(phases)
+    for k in range(phases):
+        costs[k] = s * 2.0**k * length * (1 - played @ best)
+        seen = protected @ played + noise / np.sqrt(2.0**k) * rng.standard_normal(s)
+        across = np.linalg.svd(played[None])[2][1:]  # (s, d), orthogonal to what is played
+        moved = played - np.linalg.solve(pilot @ across.T, seen) @ across
+        played = into_cone(moved / np.linalg.norm(moved), start)
+    return costs
+
+
+def into_cone(direction: FloatArray, axis: FloatArray) -> FloatArray:
+    """The nearest direction that makes an angle with the axis whose sine is at most 1/15."""
+    off = direction - (direction @ axis) * axis
+    sine = float(np.linalg.norm(off))
+    if sine <= 1 / 15 and direction @ axis > 0:
+        return direction
+    edge: FloatArray = np.sqrt(1 - 1 / 225) * axis + off / (15 * sine)
+    return edge
 
 
 def vectors(dim: int, size: int, seed: int) -> FloatArray:
@@ -171,13 +204,16 @@ def ball(worlds: int, horizon: int) -> None:
 # ---------------------------------------------------------------- fixed arms that span
 
 
+NOISE, STRENGTH = 0.1, 0.9
+KAPPAS, HORIZONS = (0.1, 0.01), (1000, 10_000, 100_000)
+
+
 def explorer(problem: ss.Problem, horizon: int, kappa: float) -> ss.ExploreThenCommit:
     """Explores for 8 times the rate."""
-    rate = (0.1 * horizon / (STRENGTH * np.sqrt(kappa))) ** (2 / 3)
-    return ss.ExploreThenCommit(problem, rounds=max(int(min(8 * rate, horizon)), 1))
+    rounds = int(min(8 * rate_of(horizon, kappa), horizon))
+    return ss.ExploreThenCommit(problem, rounds=max(rounds, 1))
 
 
-STRENGTH = 0.9
 SPANNING_PLAYERS: dict[str, Callable[[ss.Problem, int, float], Any]] = {
     "DirectedThompson": lambda p, T, k: ss.DirectedThompson(p),
     "InformationDirected": lambda p, T, k: ss.InformationDirected(p),
@@ -190,13 +226,13 @@ SPANNING_PLAYERS: dict[str, Callable[[ss.Problem, int, float], Any]] = {
 def spanning_rows(runs: int) -> list[dict[str, Any]]:
     """The larger mean regret of every policy on the pair, with its standard error."""
     rows = []
-    for kappa in (0.1, 0.01):
-        for horizon in (1000, 10_000, 100_000):
+    for kappa in KAPPAS:
+        for horizon in HORIZONS:
             few = runs if horizon < 100_000 else max(runs // 2, 2)
             for name, make in SPANNING_PLAYERS.items():
                 means = []
                 for which in (1, 2):
-                    world = spanning(horizon, which, kappa, 0.1, STRENGTH)
+                    world = spanning(horizon, which, kappa, NOISE, STRENGTH)
                     policy = make(world.problem, horizon, kappa)
                     paid = [
                         regrets(policy, world, horizon, seed, (horizon,))[0] for seed in range(few)
@@ -210,21 +246,51 @@ def spanning_rows(runs: int) -> list[dict[str, Any]]:
     return rows
 
 
-def spanning_table(runs: int) -> None:
-    """The table of the section on fixed arms that span."""
+def rate_of(horizon: float, kappa: float) -> float:
+    """The rate (R T / (sigma sqrt(kappa)))^(2/3)."""
+    return float((NOISE * horizon / (STRENGTH * np.sqrt(kappa))) ** (2 / 3))
+
+
+def spanning_table(runs: int, picture: str | None) -> None:
+    """The table of the section on fixed arms that span, and its picture."""
     rows = spanning_rows(runs)
     print(f"| kappa | T | rate | bound | {' | '.join(SPANNING_PLAYERS)} |")
     print(f"|{'---|' * (4 + len(SPANNING_PLAYERS))}")
-    for kappa in (0.1, 0.01):
-        for horizon in (1000, 10_000, 100_000):
-            rate = (0.1 * horizon / (STRENGTH * np.sqrt(kappa))) ** (2 / 3)
-            bound = theory.spanning_bound(horizon, kappa, 0.1, strength=STRENGTH)
+    for kappa in KAPPAS:
+        for horizon in HORIZONS:
+            bound = theory.spanning_bound(horizon, kappa, NOISE, strength=STRENGTH)
             cells = [
                 f"{row['mean']:.0f} +- {row['error']:.0f}"
                 for row in rows
                 if (row["kappa"], row["T"]) == (kappa, horizon)
             ]
+            rate = rate_of(horizon, kappa)
             print(f"| {kappa:g} | {horizon} | {rate:.0f} | {bound:.0f} | {' | '.join(cells)} |")
+    if picture:
+        draw(rows, picture)
+
+
+def draw(rows: list[dict[str, Any]], path: str) -> None:
+    """Regret of every policy against the rate and the bound, over three decades of T."""
+    import matplotlib as mpl  # noqa: PLC0415  (for the picture alone)
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    figure, axes = plt.subplots(1, len(KAPPAS), figsize=(9, 4), sharey=True, layout="constrained")
+    for axis, kappa in zip(axes, KAPPAS, strict=True):
+        T = np.geomspace(HORIZONS[0], HORIZONS[-1], 60)
+        bound = theory.spanning_bound(T, kappa, NOISE, strength=STRENGTH)
+        axis.plot(T, [rate_of(x, kappa) for x in T], "k-", label="rate")
+        axis.plot(T, bound, "k--", label="lower bound")
+        for marker, name in zip("osv^D", SPANNING_PLAYERS, strict=True):
+            here = [row for row in rows if row["kappa"] == kappa and row["policy"] == name]
+            means, errors = ([row[key] for row in here] for key in ("mean", "error"))
+            axis.errorbar(HORIZONS, means, errors, marker=marker, capsize=2, label=name)
+        axis.set(xscale="log", yscale="log", xlabel="T", title=f"kappa = {kappa:g}")
+    axes[0].set_ylabel("larger of the two mean regrets")
+    axes[0].legend(fontsize=8)
+    figure.savefig(path, dpi=110)
 
 
 # ---------------------------------------------------------------- a horizon that is told
@@ -269,6 +335,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="design,ball,spanning,horizon", help="which tables")
     parser.add_argument("--runs", type=int, default=6, help="runs of a cell of `spanning`")
+    parser.add_argument("--picture", help="file for the picture of `spanning`")
     parser.add_argument("--worlds", type=int, default=10, help="worlds of a row of `ball`")
     parser.add_argument("--rounds", type=int, default=100_000, help="T of `ball`")
     parser.add_argument("--seeds", type=int, default=50, help="seeds of `horizon`")
@@ -283,7 +350,7 @@ def main() -> None:
     if "ball" in tables:
         ball(asked.worlds, asked.rounds)
     if "spanning" in tables:
-        spanning_table(asked.runs)
+        spanning_table(asked.runs, asked.picture)
     if "horizon" in tables:
         for player in asked.players.split(","):
             seeds = range(asked.first, asked.first + asked.seeds)

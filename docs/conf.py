@@ -18,7 +18,7 @@ author = "The sidestep developers"
 copyright = f"2026, {author}. Apache License 2.0"
 version = release = sidestep.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "commands", "interface"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "commands", "interface", "mathml"]
 exclude_patterns = ["_build", "_ext"]
 default_role = "code"
 nitpicky = False  # signatures name numpy's types, whose pages are elsewhere
@@ -41,6 +41,7 @@ autodoc_preserve_defaults = True
 
 # The pages work from a folder, without a network: system fonts, no script of anyone else's.
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"sidestep {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -70,6 +70,19 @@ def test_the_best_rounds_are_best_and_of_the_order_of_two_thirds() -> None:
         assert math.log(values[1] / values[0]) / math.log(1000) == pytest.approx(2 / 3, abs=0.02)
 
 
+def test_with_a_known_gap_the_bound_grows_like_the_logarithm() -> None:
+    bounds = [
+        theory.explore_commit_bound(PROBLEM, 1e12, 0.9, 0.2, delta=1 / T, gap=0.2)
+        for T in (1e3, 1e6, 1e9)
+    ]
+    steps = np.diff(bounds)
+    assert steps[1] == pytest.approx(steps[0], rel=0.2)
+    assert bounds[-1] < 1e-3 * theory.explore_commit_bound(PROBLEM, 1e12, 0.9, 0.2, delta=1e-9)
+    # nothing is gained by a gap that the estimates do not reach
+    plain, small = (theory.explore_commit_bound(PROBLEM, 1e4, 0.9, 0.2, gap=g) for g in (0.0, 1e-6))
+    assert plain == small
+
+
 def test_without_protected_vectors_only_the_target_is_estimated() -> None:
     plain = theory.explore_commit_bound(Problem(3, 0, 0, noise_scale=0.1), 1e6, 1.0, 0.2)
     assert plain < theory.explore_commit_bound(PROBLEM, 1e6, 1.0, 0.2)
@@ -194,6 +207,7 @@ SAID = [
         lambda: theory.explore_commit_bound(WITHIN, 9, 0.9, 0.1),
         "subspace_dim must be known|projected",
     ),
+    (lambda: theory.explore_commit_bound(PROBLEM, 9, 0.9, 0.1, gap=-1.0), "gap must be"),
     (lambda: theory.expected_coefficients(3, 3), r"size must lie in 0\.\.2"),
 ]
 

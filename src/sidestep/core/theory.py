@@ -30,7 +30,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_choice, check_integer, check_positive, check_probability
+from sidestep.core.checks import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_probability,
+)
 from sidestep.core.conditions import (
     amounts_of,
     check_for_all_constraints,
@@ -305,13 +310,13 @@ def thompson_bound(problem: Problem, horizon: Amount, *, query: str = "widest") 
     costs = per_vector(problem.costs, s + 1)
     rho = (float(problem.noise.min()) / M) ** 2 * d  # the smallest rho of the prior
     potential = (s + 1) * d * np.log1p(T / ((s + 1) * d * rho))
-    tail = math.sqrt(d) + np.sqrt(2 * np.log(2 * (s + 1) * T * T))  # Q
+    tail = math.sqrt(d) + np.sqrt(2 * np.log(2 * (s + 1) * T * T))  # z
     if query == "proportional":
         weights = problem.noise / np.sqrt(costs)
         root = weights[0] + weights[1:].sum() / math.sqrt(max(d - s - 1, 1))
-        widths = potential / (rho * math.log1p(1 / rho))  # K'
+        widths = potential / (rho * math.log1p(1 / rho))  # Lambda'
         return _plain(2 * math.sqrt(costs.max()) * tail * root * np.sqrt(widths * T) + 2 * M)
-    potential = potential / math.log(2)  # K
+    potential = potential / math.log(2)  # Lambda
     slope = 1 + expected_coefficients(d, s)  # E[1 + |x|_1]
     dear = math.sqrt(costs.max() / costs.min())
     play = 2 * dear * R * tail * slope * np.sqrt(potential * T)
@@ -356,10 +361,12 @@ def explore_commit_bound(
     *,
     delta: float = 0.001,
     rho: float = 0.1,
+    gap: float = 0.0,
 ) -> float:
     """Regret of ExploreThenCommit over fixed arms that span, at most, w.p. 1 - delta; of order T^(2/3).
 
-    Docs/theory.md, Theorem 6. The rank must be known.
+    Docs/theory.md, Theorem 6, and Theorem 7 for a known gap, where it is of order log(1 / delta). The
+    rank must be known.
 
     problem          sizes, noise and bounds
     horizon          T
@@ -368,13 +375,15 @@ def explore_commit_bound(
     rounds           how long it explores; None: as long as the bound is smallest
     delta            probability with which the bound may fail
     rho              regulariser
+    gap              how much better the best arm is than every other, if that is known
 
     >>> import sidestep as ss
     >>> problem = ss.Problem(dim=3, n_protected=1, subspace_dim=1, noise_scale=0.1)
     >>> round(ss.theory.explore_commit_bound(problem, 10**6, 0.9, 0.1))
     122817
     """
-    _, found = _explored(problem, horizon, singular_value, kappa, rounds, delta, rho)
+    amounts_of("gap", gap, allow_zero=True)
+    _, found = _explored(problem, horizon, singular_value, kappa, rounds, (delta, rho, gap))
     return float(found.min())
 
 
@@ -396,7 +405,7 @@ def explore_commit_rounds(
     >>> ss.theory.explore_commit_rounds(problem, 10**6, 0.9, 0.1)
     22212
     """
-    N, found = _explored(problem, horizon, singular_value, kappa, None, delta, rho)
+    N, found = _explored(problem, horizon, singular_value, kappa, None, (delta, rho, 0.0))
     return int(N[found.argmin()])
 
 
@@ -406,10 +415,10 @@ def _explored(
     singular_value: float,
     kappa: float,
     rounds: int | None,
-    delta: float,
-    rho: float,
+    told: tuple[float, float, float],
 ) -> tuple[FloatArray, FloatArray]:
-    """Numbers of rounds of exploration, and the bound for each."""
+    """Numbers of rounds of exploration, and the bound for each; told: delta, rho and the gap."""
+    delta, rho, gap = told
     T = float(check_for_exploration(problem, horizon, singular_value, kappa, rounds))
     check_probability("delta", delta)
     check_positive("rho", rho)
@@ -430,6 +439,7 @@ def _explored(
         whole < singular_value / 2, whole / np.maximum(singular_value - whole, 1e-300), 1.0
     )
     wrong = np.minimum(2 * A * (e + M * turned), 2 * A * M)
+    wrong = np.where(wrong < gap, 0.0, wrong)  # then it is the best arm
     return N, 2 * A * M * np.minimum(N, T) + wrong * np.maximum(T - N, 0.0)
 
 
