@@ -12,4 +12,5 @@ posterior.py     one outcome: Gaussians given size, shape, noise and drift, and 
 learner.py       all outcomes: the averaged belief; effects, chances, what one more result would change
 recommendation.py  the rule: within all limits with the stated certainty, or stay
 next_question.py   which result to ask for next
+aliasing.py      which changes of the factors nobody can see, in their units
 """
