@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sidestep as ss
-from sidestep.core.compiled import compiled_steps
+from sidestep.core.numba_backend import compiled_steps
 from sidestep.environments import Instance
 from sidestep.experiments.keeping import within_all
 

@@ -26,11 +26,11 @@ from scipy.optimize import linprog
 import sidestep as ss
 from benchmarks.guardrails import chance_cost, is_linear
 from benchmarks.rivals import Game, games
-from sidestep.core.aims import rests
-from sidestep.core.geometry import orthonormal, project_off
+from sidestep.core.linalg import orthonormal, project_off
+from sidestep.core.objective import rests
 from sidestep.core.posterior import draw, row_weights
-from sidestep.core.sensitivity import frame, gradient
-from sidestep.core.width import doubting_posterior_of
+from sidestep.core.prior_width import doubting_posterior_of
+from sidestep.core.projection import frame, gradient
 from sidestep.environments import Instance
 from sidestep.experiments.record import Trace
 

@@ -27,7 +27,7 @@ from stories import STORIES  # noqa: E402
 
 import sidestep as ss  # noqa: E402
 from sidestep.cli.world import is_within  # noqa: E402
-from sidestep.policies.belief import belief_of, within_odds  # noqa: E402
+from sidestep.policies.advice.posterior_summary import belief_of, within_odds  # noqa: E402
 from sidestep.studies.mind import Mind  # noqa: E402
 from sidestep.studies.storage.memory import MemoryStore  # noqa: E402
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 import sidestep as ss
-from sidestep.core import compiled
+from sidestep.core import numba_backend as compiled
 from sidestep.environments import Instance, synthetic
 from sidestep.environments.sources import draw_actions
 from sidestep.experiments.simulate import play
-from sidestep.policies.recommend import Interval, Recommendation
+from sidestep.policies.advice.recommend import Interval, Recommendation
 
 STOPS = (20, 100, 500)
 RESOLUTION = 0.1

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 import sidestep as ss
-from sidestep.core.pooled import REAL
+from sidestep.core.rank import REAL
 from sidestep.environments import FreshArms, Instance
 from sidestep.experiments.simulate import play
 

@@ -28,11 +28,11 @@ from numpy.polynomial.hermite_e import hermegauss
 
 import sidestep as ss
 from benchmarks.guardrails import chance_cost, is_linear
-from sidestep.core.aims import rests
-from sidestep.core.compiled import compiled
-from sidestep.core.information import best_mixture, picked, standing
+from sidestep.core.information_ratio import best_mixture, picked, standing
+from sidestep.core.numba_backend import compiled
+from sidestep.core.objective import rests
 from sidestep.core.posterior import Posterior, posterior_of, row_weights
-from sidestep.core.sensitivity import pooled_frame
+from sidestep.core.projection import pooled_frame
 from sidestep.environments import FreshArms, Instance
 from sidestep.environments.catalog import from_config
 from sidestep.experiments.spec import parse_spec, shipped_specs

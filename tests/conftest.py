@@ -13,7 +13,7 @@ from scipy import stats
 import databases
 from databases import own_postgres, postgres, storage, way  # noqa: F401  # fixtures
 from disks import small_disk  # noqa: F401
-from sidestep.core.kernels import ieee_arithmetic
+from sidestep.core.jit import ieee_arithmetic
 from sidestep.errors import InputError
 from sidestep.experiments import simulate
 

@@ -11,13 +11,12 @@ import numpy as np
 
 from sidestep.core.arm_forms import Menu, empty_forms
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.compiled import compiled
 from sidestep.core.estimator import absorb_with
-from sidestep.core.geometry import copy_into
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import copy_into
+from sidestep.core.numba_backend import compiled
 from sidestep.environments.instance import Instance, feedback_of
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Draws, choose
+from sidestep.policies.builtin import BuiltinPolicy, Draws, choose
 
 
 @kernel(refcounts=False)
@@ -52,7 +51,7 @@ class Given:
     """A policy that takes no chance, over given arms."""
 
     def __init__(
-        self, policy: CompiledPolicy, instance: Instance, menus: FloatArray, draws: FloatArray
+        self, policy: BuiltinPolicy, instance: Instance, menus: FloatArray, draws: FloatArray
     ) -> None:
         self.policy, self.truth, self.draws = policy, instance.truth, draws
         self.columns = np.ascontiguousarray(np.transpose(menus, (0, 2, 1)))

@@ -11,13 +11,14 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from sidestep import environments, errors, policies, testing
     from sidestep.core import theory
-    from sidestep.core.actions import Arms, UnitBall
+    from sidestep.core.actions import Arms, Box, Ellipsoid, Simplex, UnitBall
     from sidestep.core.problem import TARGET, Problem, Query
-    from sidestep.core.solids import Box, Ellipsoid, Simplex
     from sidestep.experiments.many import simulate_many
     from sidestep.experiments.record import Trace
     from sidestep.experiments.results import load_results, load_summary
     from sidestep.experiments.simulate import simulate
+    from sidestep.policies.advice.recommend import Recommendation, intervals, recommend
+    from sidestep.policies.advice.rounds_left import RoundsLeft, rounds_left
     from sidestep.policies.base import Decision
     from sidestep.policies.batches import ask_batch, ask_panel, tell_all
     from sidestep.policies.directed_thompson import DirectedThompson
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from sidestep.policies.explore_commit import ExploreThenCommit
     from sidestep.policies.information_directed import InformationDirected
     from sidestep.policies.oful import OFUL
-    from sidestep.policies.outlook import RoundsLeft, rounds_left
     from sidestep.policies.protected_linucb import ProtectedLinUCB
     from sidestep.policies.protected_thompson import ProtectedThompson
-    from sidestep.policies.recommend import Recommendation, intervals, recommend
     from sidestep.policies.restrictions import Restrictions
     from sidestep.policies.round_robin import RoundRobinLinUCB
     from sidestep.policies.uniform import Uniform
@@ -90,9 +89,9 @@ _HOME = {
     "TARGET": "core.problem",
     "Problem": "core.problem",
     "Query": "core.problem",
-    "Box": "core.solids",
-    "Ellipsoid": "core.solids",
-    "Simplex": "core.solids",
+    "Box": "core.actions",
+    "Ellipsoid": "core.actions",
+    "Simplex": "core.actions",
     "Trace": "experiments.record",
     "load_results": "experiments.results",
     "load_summary": "experiments.results",
@@ -106,11 +105,11 @@ _HOME = {
     "ExploreThenCommit": "policies.explore_commit",
     "OFUL": "policies.oful",
     "ProtectedLinUCB": "policies.protected_linucb",
-    "Recommendation": "policies.recommend",
-    "intervals": "policies.recommend",
-    "recommend": "policies.recommend",
-    "RoundsLeft": "policies.outlook",
-    "rounds_left": "policies.outlook",
+    "Recommendation": "policies.advice.recommend",
+    "intervals": "policies.advice.recommend",
+    "recommend": "policies.advice.recommend",
+    "RoundsLeft": "policies.advice.rounds_left",
+    "rounds_left": "policies.advice.rounds_left",
     "Restrictions": "policies.restrictions",
     "DirectedThompson": "policies.directed_thompson",
     "InformationDirected": "policies.information_directed",

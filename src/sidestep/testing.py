@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core import compiled as compiler
+from sidestep.core import numba_backend as compiler
 from sidestep.core.actions import ON_A_SOLID, Actions, Arms
 from sidestep.core.estimator import Evidence
 from sidestep.core.problem import Query
@@ -29,9 +29,8 @@ from sidestep.environments.sources import draw_actions
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Trace
 from sidestep.experiments.simulate import play, simulate
-from sidestep.policies.base import Decision
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.protocol import check_can_play, check_decision, plays_of
+from sidestep.policies.base import Decision, check_can_play, check_decision, plays_of
+from sidestep.policies.builtin import BuiltinPolicy
 
 Maker = Callable[..., Any]
 
@@ -200,7 +199,7 @@ def check_three_ways_of_playing_agree(policy: Maker) -> None:
     """
     for name, instance in _worlds_of(policy, {**contract_worlds(), **edge_worlds()}):
         player = policy(instance.problem)
-        if not isinstance(player, CompiledPolicy) or not compiler.is_installed():
+        if not isinstance(player, BuiltinPolicy) or not compiler.is_installed():
             return
         with _unreached_ignored():
             plain = simulate(player, instance, 2 * ROUNDS, seed=9, compiled=False)
@@ -227,7 +226,7 @@ def _check_same_game(name: str, one: Trace, other: Trace) -> None:
         assert same, f"{name}: other {what}"
 
 
-def _told(player: CompiledPolicy, trace: Trace) -> Evidence:
+def _told(player: BuiltinPolicy, trace: Trace) -> Evidence:
     """Evidence after every measurement of a run."""
     state = player.init()
     for action, index, feedback in zip(trace.action, trace.index, trace.feedback, strict=True):

@@ -18,7 +18,7 @@ from sidestep.core.arm_forms import (
     upper_means,
 )
 from sidestep.core.estimator import REFACTOR, absorb, no_evidence
-from sidestep.core.geometry import TIE
+from sidestep.core.linalg import TIE
 
 METRICS = pytest.mark.parametrize(
     "metric", [PRECISION, COVARIANCE], ids=["precision", "covariance"]

@@ -16,7 +16,7 @@ from sidestep.core.confidence import (
     width,
 )
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
 
 
 def confidence(n=1, *, rho=0.1, noise=0.1, M=1.0, A=1.0, delta=1e-3, form=LOGDET):

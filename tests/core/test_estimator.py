@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sidestep.core.compiled import compiled
 from sidestep.core.estimator import (
     REFACTOR,
     absorb,
@@ -15,7 +14,8 @@ from sidestep.core.estimator import (
     no_evidence,
     refactor,
 )
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.numba_backend import compiled
 
 LONG = np.longdouble
 MILLION = 1_000_000

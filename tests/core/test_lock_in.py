@@ -10,8 +10,7 @@ from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
 from sidestep.environments import failure, synthetic
 from sidestep.policies.base import EXPLORE, LOCKED, PLAY
-from sidestep.policies.dispatch import Choice
-from sidestep.policies.monitoring import SILENT, Watch, after_monitor
+from sidestep.policies.builtin import SILENT, Choice, Watch, after_monitor
 
 RHO = np.full(2, 0.1)
 LOUD = Confidence(RHO, np.full(2, 1.0), 1.0, 1.0, 0.001, LOGDET)

@@ -8,12 +8,12 @@ import pytest
 
 from sidestep.core.actions import Arms
 from sidestep.core.arm_forms import COVARIANCE, PRECISION, Menu, empty_forms
-from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, copy_evidence, no_evidence
-from sidestep.core.geometry import TIE
+from sidestep.core.linalg import TIE
 from sidestep.core.optimism_arms import BLOCK, SURROGATES, optimistic_values
-from sidestep.core.sensitivity import first_order_values
+from sidestep.core.optimism_ball import optimistic_action
+from sidestep.core.projection import first_order_values
 
 DENSE = ("printed", "corrected", "ellipsoid")
 EACH = pytest.mark.parametrize("surrogate", DENSE)

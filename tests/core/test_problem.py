@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sidestep.core.checks import check_integer, check_positive, check_probability
 from sidestep.core.problem import Problem, Query, checked_feedback, checked_query
+from sidestep.core.validation import check_integer, check_positive, check_probability
 from sidestep.policies.base import Decision
 from sidestep.policies.uniform import Uniform
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from sidestep.core.solids import farthest
+from sidestep.core.actions import farthest
 
 RNG = np.random.default_rng(5)
 AXES = RNG.standard_normal((3, 3))

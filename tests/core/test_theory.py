@@ -11,7 +11,7 @@ from sidestep.core import theory
 from sidestep.core.actions import UnitBall
 from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import RADII, Confidence, radius, width
-from sidestep.core.coreset import (
+from sidestep.core.core_set import (
     CERTIFIED,
     EIGENVALUE,
     CoreSetRule,

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from sidestep import policies  # noqa: F401  (its files import every file with two bodies)
-from sidestep.core import compiled
+from sidestep.core import numba_backend as compiled
 from sidestep.core.actions import Arms
 from sidestep.core.arm_forms import COVARIANCE, Menu, empty_forms
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.kernels import LOOPS
+from sidestep.core.jit import LOOPS
 from sidestep.core.posterior import Posterior
-from sidestep.core.tolerances import Limits
+from sidestep.core.problem import Limits
 
 DIM, PROTECTED, COUNT = 5, 3, 37
 N = PROTECTED + 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sidestep.core import compiled as compiler
+from sidestep.core import numba_backend as compiler
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import REFACTOR, absorb_with, fade, no_evidence
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sidestep import environments
-from sidestep.core.aims import within
+from sidestep.core.objective import within
 from sidestep.environments.genie import Genie
 from sidestep.experiments.keeping import within_all
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sidestep.core.geometry import orthonormal, project_off
+from sidestep.core.linalg import orthonormal, project_off
 from sidestep.environments import FreshArms, held_out
 from sidestep.environments.held_out import KINDS
 from sidestep.environments.instance import protected_rank

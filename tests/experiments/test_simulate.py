@@ -9,7 +9,7 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.actions import UnitBall, off_menu
-from sidestep.core.kernels import KERNELS
+from sidestep.core.jit import KERNELS
 from sidestep.environments import FreshArms, Genie, Instance, Menus, synthetic
 from sidestep.errors import CoreSetError
 from sidestep.experiments import chance, loop

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from sidestep.core import coreset
+from sidestep.core import core_set as coreset
 from sidestep.core.arm_forms import Menu
 from sidestep.core.confidence import radius
-from sidestep.core.coreset import best_subset, certified_factor, is_check, needed_eigenvalue
-from sidestep.core.geometry import plug_in
-from sidestep.core.sensitivity import first_order_values
+from sidestep.core.core_set import best_subset, certified_factor, is_check, needed_eigenvalue
+from sidestep.core.linalg import plug_in
+from sidestep.core.projection import first_order_values
 from sidestep.environments import FreshArms, Instance, synthetic
 from sidestep.errors import CoreSetError
 from sidestep.experiments.simulate import play

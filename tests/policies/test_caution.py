@@ -6,7 +6,7 @@ import pytest
 import sidestep as ss
 from sidestep.core.caution import chance_within, chances_within
 from sidestep.core.posterior import Posterior, posterior_of
-from sidestep.core.tolerances import limits_of
+from sidestep.core.problem import limits_of
 from sidestep.environments import Instance, synthetic
 
 WITHIN = {"tolerance": 0.15, "penalty": 5.0}

@@ -6,8 +6,8 @@ import pytest
 import sidestep as ss
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.environments import blind_spot, guarded_arms, held_out
-from sidestep.policies.dispatch import rounds_left
-from sidestep.policies.weighing import rounds_to_pay
+from sidestep.policies.builtin import rounds_left
+from sidestep.policies.information_directed import rounds_to_pay
 
 POLICIES = [ss.InformationDirected, ss.DirectedThompson]
 

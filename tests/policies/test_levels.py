@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from sidestep.core.solids import farthest
+from sidestep.core.actions import farthest
 from sidestep.environments import Instance
 from sidestep.experiments.simulate import play
-from sidestep.policies.belief import belief_of
+from sidestep.policies.advice.posterior_summary import belief_of
 
 LEVELS = (4.0, -3.0, 2.0, 0.5)
 KNOWN = {"rank": {"subspace_dim": 2}, "resolution": {"resolution": 0.1}}

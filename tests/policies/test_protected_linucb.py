@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from sidestep.core import coreset
+from sidestep.core import core_set as coreset
 from sidestep.core.confidence import LOGDET, PRINTED
 from sidestep.environments import FreshArms, Instance, Menus, synthetic
 from sidestep.errors import CoreSetError, UnreachedDirectionsWarning

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from sidestep.core.pooled import OPEN, REAL
 from sidestep.core.posterior import prior_of
 from sidestep.core.problem import Problem
+from sidestep.core.rank import OPEN, REAL
 from sidestep.environments import failure, synthetic
 from sidestep.experiments.simulate import play
 

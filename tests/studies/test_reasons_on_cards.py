@@ -7,7 +7,7 @@ import pytest
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import InputError
-from sidestep.policies.recommend import recommend
+from sidestep.policies.advice.recommend import recommend
 from sidestep.studies.advice import Contender, Narrowing
 from sidestep.studies.cards.best_card import best_card
 from sidestep.studies.factors import Factor

@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from sidestep.core.checks import check_lab
-from sidestep.core.lookup import look_up
+from sidestep.core.validation import check_lab, look_up
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
 from sidestep.experiments.names import check_names

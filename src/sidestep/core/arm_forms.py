@@ -14,8 +14,8 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.estimator import REFACTOR, Evidence
-from sidestep.core.geometry import apply_into, copy_into, dot, lowest_argmax
-from sidestep.core.kernels import compiled_as, kernel
+from sidestep.core.jit import compiled_as, kernel
+from sidestep.core.linalg import apply_into, copy_into, dot, lowest_argmax
 
 PRECISION, COVARIANCE = 0, 1  # which quadratic form of an arm is kept: |a|_V^2 or |a|_{V^-1}^2
 REFILL = 8 * REFACTOR  # measurements of a vector after which its row of |a|_{V^-1}^2 is recomputed

@@ -15,18 +15,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from sidestep.core.actions import ON_A_SOLID
-from sidestep.core.aims import CERTAIN, value_within, values_within
+from sidestep.core.actions import ON_A_SOLID, Body
 from sidestep.core.arm_forms import Menu, arm_of, arms_of
 from sidestep.core.arrays import FloatArray
-from sidestep.core.gaussian import chance_above, chances_above
-from sidestep.core.geometry import dot, lowest_argmax
-from sidestep.core.kernels import FAMILIES, by_type, compiled_as, kernel
-from sidestep.core.places import Found, Place
+from sidestep.core.best_action import Found, Place
+from sidestep.core.jit import FAMILIES, by_type, compiled_as, kernel
+from sidestep.core.linalg import dot, lowest_argmax
+from sidestep.core.objective import (
+    CERTAIN,
+    chance_above,
+    chances_above,
+    value_within,
+    values_within,
+)
 from sidestep.core.posterior import Posterior, effect_of, spreads_of
-from sidestep.core.solids import Body
-from sidestep.core.telling import most_telling_arm
-from sidestep.core.tolerances import Limits
+from sidestep.core.problem import Limits
+from sidestep.core.variance_reduction import most_telling_arm
 
 TURNS = 3  # how often the limits are tightened in a solid
 # points that are checked on the segment from the safe action to the best one, in a solid
@@ -151,7 +155,7 @@ def _cautious_in_solid(
     move from the safe action towards the best one as far as the action qualifies. A solid is convex, so
     it contains the whole segment.
     """
-    from sidestep.core.programs import best_within  # noqa: PLC0415  (scipy, never compiled)
+    from sidestep.core.tolerance_program import best_within  # noqa: PLC0415  (scipy, never compiled)
 
     posterior, vectors = known[0], wanted.vectors
     believed = posterior.mean.copy()

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import SLACK, check_integer, check_positive, is_finite, shown
 from sidestep.core.problem import Problem
+from sidestep.core.validation import SLACK, check_integer, check_positive, is_finite, shown
 from sidestep.errors import InputError
 
 FLOOR = 1e-6  # smallest noise scale that a posterior assumes, in units of M A (core/posterior.py)

@@ -6,8 +6,8 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import copy_into, quadratic
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import copy_into, quadratic
 
 PRINTED, LOGDET = 0, 1
 RADII = {"printed": PRINTED, "logdet": LOGDET}

@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.geometry import (
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import (
     apply_into,
     cholesky,
     copy_into,
@@ -32,7 +33,6 @@ from sidestep.core.geometry import (
     inverse_into,
     solve_cholesky,
 )
-from sidestep.core.kernels import kernel
 
 REFACTOR = 128
 

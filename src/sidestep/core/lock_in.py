@@ -22,10 +22,10 @@ from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import TIE
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import TIE
 from sidestep.core.posterior import Posterior, Prior, noise_levels
-from sidestep.core.sensitivity import gradient_matrices
+from sidestep.core.projection import gradient_matrices
 
 
 class LockInMonitor(NamedTuple):

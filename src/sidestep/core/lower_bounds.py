@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_choice, check_positive
 from sidestep.core.conditions import amounts_of
 from sidestep.core.problem import Problem
+from sidestep.core.validation import check_choice, check_positive
 from sidestep.errors import InputError
 
 Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array

@@ -23,9 +23,9 @@ from sidestep.core.arm_forms import COVARIANCE, PRECISION, Forms, Menu, fill
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import add, copy_into, dot
-from sidestep.core.kernels import by_type, compiled_as, kernel, register
-from sidestep.core.sensitivity import first_order_values
+from sidestep.core.jit import by_type, compiled_as, kernel, register
+from sidestep.core.linalg import add, copy_into, dot
+from sidestep.core.projection import first_order_values
 
 BLOCK = 128  # arms per block of compiled code, so that their data stay in the L1 cache
 MANY = 4096  # arms per block of numpy code

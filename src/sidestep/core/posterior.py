@@ -9,6 +9,10 @@ degrees of freedom, shrunk towards the pooled estimate of all vectors while the 
 freedom. Measurements say something about the noise of a vector only once it has more of them than
 coordinates. Until all vectors together have more than LEARNED degrees of freedom, R_v is taken as large
 as the largest signal, M A: one or two spare measurements may agree by chance, and seem to be noiseless.
+
+Where levels are learned, a vector has d + 1 coordinates: the last one is the level of its outcome, the
+intercept, which is not part of the reward. An action then also gets a last coordinate when it is measured
+(`measured`, Problem.lifted), and gradients a zero (`padded`). Its value depends only on the first d.
 """
 
 from typing import NamedTuple
@@ -16,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_positive
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import cholesky, copy_into, dot, inverse_into, quadratic, solve_cholesky
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import cholesky, copy_into, dot, inverse_into, quadratic, solve_cholesky
 from sidestep.core.problem import Problem, per_vector
+from sidestep.core.validation import check_positive
 from sidestep.errors import InputError
 
 LEARNED = 2.0  # pooled degrees of freedom up to which the noise counts as unknown
@@ -37,7 +41,7 @@ class Prior(NamedTuple):
     variance: float  # M^2 / d, of every coordinate
     largest: float  # M A: the noise scale that is assumed before it can be estimated
     dim: int  # d; where levels are learned, coordinate d (from 0) is the level
-    doubt: float = 0.0  # level of the test whether M is too large (core/width.py); 0: no test
+    doubt: float = 0.0  # level of the test whether M is too large (core/prior_width.py); 0: no test
 
 
 def prior_of(problem: Problem, rho: float | None, doubt: float = 0.0) -> Prior:
@@ -209,3 +213,36 @@ def row_weights(posterior: Posterior) -> FloatArray:
     for v in range(1, n):
         weights[v] /= largest
     return weights
+
+
+@kernel
+def measured(action: FloatArray, width: int, action_bound: float) -> FloatArray:
+    """The action (d,) with the coordinate of the level added where levels are learned; (width,)."""
+    d = action.size
+    if d == width:
+        return action
+    out = np.empty(width)
+    copy_into(action, out)
+    out[d] = 2.0 * action_bound * np.sqrt(d)  # the same as in Problem.lifted
+    return out
+
+
+@kernel
+def padded(slopes: FloatArray, width: int) -> FloatArray:
+    """Gradients in the effects, (n, d), extended by a zero for the level; (n, width)."""
+    if slopes.shape[1] == width:
+        return slopes
+    out = np.zeros((slopes.shape[0], width))
+    for v in range(slopes.shape[0]):
+        copy_into(slopes[v], out[v])
+    return out
+
+
+@kernel
+def padded_vector(direction: FloatArray, width: int) -> FloatArray:
+    """One direction (d,) extended by a zero for the level; (width,)."""
+    if direction.size == width:
+        return direction
+    out = np.zeros(width)
+    copy_into(direction, out)
+    return out

@@ -30,12 +30,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import (
-    check_choice,
-    check_integer,
-    check_positive,
-    check_probability,
-)
 from sidestep.core.conditions import (
     amounts_of,
     check_for_all_constraints,
@@ -49,7 +43,7 @@ from sidestep.core.conditions import (
     known_subspace_dim,
     largest_noise,
 )
-from sidestep.core.coreset import (
+from sidestep.core.core_set import (
     EIGENVALUE_SHARE,
     after_check,
     certified_factor,
@@ -65,6 +59,7 @@ from sidestep.core.lower_bounds import (
     unspanned_bound,
 )
 from sidestep.core.problem import Problem, per_vector
+from sidestep.core.validation import check_choice, check_integer, check_positive, check_probability
 
 __all__ = [
     "Price",
@@ -468,7 +463,7 @@ def _whole_rounds(
 def _certified_sweeps(
     sizes: tuple[int, int, int], R: float, eigenvalue: float, delta: float, factor: float
 ) -> float:
-    """First check at which the certified rule must stop; checks and e_n as in core.coreset."""
+    """First check at which the certified rule must stop; checks and e_n as in core.core_set."""
     d, L, k = sizes
     at, number = 1, 1
     while math.sqrt(eigenvalue) < (factor + 1) * error_bound(

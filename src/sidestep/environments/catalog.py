@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sidestep.core.lookup import check_knobs, imported, look_up
+from sidestep.core.validation import check_knobs, imported, look_up
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import (
     blind_spot,

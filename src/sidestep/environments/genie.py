@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Actions, Arms
-from sidestep.core.aims import values_within
+from sidestep.core.actions import Actions, Arms, farthest
 from sidestep.core.arrays import FloatArray
-from sidestep.core.geometry import TIE
+from sidestep.core.linalg import TIE
+from sidestep.core.objective import values_within
 from sidestep.core.problem import TARGET, Problem, Query
-from sidestep.core.programs import best_within
-from sidestep.core.solids import farthest
+from sidestep.core.tolerance_program import best_within
 from sidestep.environments.instance import Instance
 from sidestep.policies.base import Decision
 

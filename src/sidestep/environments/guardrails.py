@@ -1,6 +1,6 @@
 """Worlds with a tolerance for every side effect, and a penalty of a unit beyond it.
 
-Regret and genie follow this aim (core/aims.py). `warfarin` and `diabetes` take a tolerance as well.
+Regret and genie follow this aim (core/objective.py). `warfarin` and `diabetes` take a tolerance as well.
 Everything here is drawn from the seed; there are no real data.
 """
 
@@ -9,11 +9,10 @@ from itertools import product
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Arms
+from sidestep.core.actions import Arms, Box
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_integer, check_positive
-from sidestep.core.solids import Box
-from sidestep.core.tolerances import Tolerance
+from sidestep.core.problem import Tolerance
+from sidestep.core.validation import check_integer, check_positive
 from sidestep.environments.instance import Instance
 from sidestep.environments.synthetic import synthetic, unit_rows
 

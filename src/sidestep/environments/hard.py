@@ -6,9 +6,9 @@ import numpy as np
 
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_integer, check_positive
-from sidestep.core.geometry import orthonormal, project_off
+from sidestep.core.linalg import orthonormal, project_off
 from sidestep.core.lower_bounds import check_spanning, spanning_angle
+from sidestep.core.validation import check_integer, check_positive
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import Menus
 from sidestep.environments.synthetic import unit_rows

@@ -13,9 +13,8 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_integer
-from sidestep.core.geometry import orthonormal, project_off
-from sidestep.core.lookup import look_up
+from sidestep.core.linalg import orthonormal, project_off
+from sidestep.core.validation import check_integer, look_up
 from sidestep.environments.guardrails import dose_rows
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import FreshArms

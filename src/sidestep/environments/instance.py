@@ -8,16 +8,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from sidestep.core.actions import Actions, Arms
-from sidestep.core.aims import fined, value_within
+from sidestep.core.actions import SOLIDS, Actions, Arms, Body, farthest
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import SLACK, as_numbers, check_rng, shown
-from sidestep.core.geometry import dot, orthonormal, project_off
-from sidestep.core.kernels import kernel
-from sidestep.core.problem import Problem, Query, checked_query
-from sidestep.core.programs import best_within
-from sidestep.core.solids import SOLIDS, Body, farthest
-from sidestep.core.tolerances import Limits, Tolerance, limits_of
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import dot, orthonormal, project_off
+from sidestep.core.objective import fined, value_within
+from sidestep.core.problem import Limits, Problem, Query, Tolerance, checked_query, limits_of
+from sidestep.core.tolerance_program import best_within
+from sidestep.core.validation import SLACK, as_numbers, check_rng, shown
 from sidestep.environments.sources import ActionSource, FreshArms, Menus, arm_sets
 from sidestep.errors import InputError
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_probability
-from sidestep.core.tolerances import Tolerance
+from sidestep.core.problem import Tolerance
+from sidestep.core.validation import check_probability
 from sidestep.environments.instance import Instance
 from sidestep.errors import InputError
 

@@ -7,10 +7,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from sidestep.core.actions import Actions, Arms
+from sidestep.core.actions import Actions, Arms, Solid
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_integer
-from sidestep.core.solids import Solid
+from sidestep.core.validation import check_integer
 from sidestep.errors import InputError
 
 

@@ -5,7 +5,7 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Arms, UnitBall
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_integer
+from sidestep.core.validation import check_integer
 from sidestep.environments.instance import Instance
 from sidestep.environments.sources import ActionSource, FreshArms
 from sidestep.errors import InputError

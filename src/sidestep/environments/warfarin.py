@@ -15,10 +15,9 @@ import numpy as np
 
 from sidestep.core.actions import Arms, name_directions, unreached
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_integer
-from sidestep.core.geometry import orthonormal, project_off
-from sidestep.core.lookup import look_up
-from sidestep.core.tolerances import Tolerance
+from sidestep.core.linalg import orthonormal, project_off
+from sidestep.core.problem import Tolerance
+from sidestep.core.validation import check_integer, look_up
 from sidestep.environments.instance import Instance
 from sidestep.environments.iwpc import STATINS, Tally, read_records
 from sidestep.errors import UnreachedDirectionsWarning

@@ -15,7 +15,7 @@ from numpy.random import Generator, SeedSequence, default_rng
 
 from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_integer
+from sidestep.core.validation import check_integer
 from sidestep.environments.instance import GAUSSIAN, Instance
 from sidestep.environments.sources import FreshArms, Menus, fresh_columns, pick
 

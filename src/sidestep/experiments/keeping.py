@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from sidestep.core.actions import Arms
+from sidestep.core.actions import SOLIDS, Arms
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import SLACK
-from sidestep.core.solids import SOLIDS
+from sidestep.core.validation import SLACK
 from sidestep.environments.instance import Instance
 from sidestep.experiments.record import Trace
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.recommend import recommend
+from sidestep.policies.advice.recommend import recommend
+from sidestep.policies.builtin import BuiltinPolicy
 
 
 def kept(policy: Any, instance: Instance, trace: Trace) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def kept(policy: Any, instance: Instance, trace: Trace) -> dict[str, Any]:
     if instance.problem.limits is None:
         return {}
     found: dict[str, Any] = {"beyond": float((~within_all(instance, trace.action)).mean())}
-    if isinstance(policy, CompiledPolicy) and isinstance(instance.actions, (Arms, *SOLIDS)):
+    if isinstance(policy, BuiltinPolicy) and isinstance(instance.actions, (Arms, *SOLIDS)):
         advice = recommend(policy, trace.state, instance.actions)
         found["within"] = bool(within_all(instance, advice.action[None])[0])
         found["said"] = advice.assured

@@ -15,22 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import ON_A_SOLID, write_basis_vector
+from sidestep.core.actions import ON_A_SOLID, Body, write_basis_vector
 from sidestep.core.arm_forms import Forms, Menu, Workspace, empty_workspace, follow
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, width
-from sidestep.core.coreset import Sweeps, may_end
+from sidestep.core.core_set import Sweeps, may_end
 from sidestep.core.estimator import Evidence, absorb_with, fade
-from sidestep.core.geometry import copy_into, dot, total
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import copy_into, dot, total
 from sidestep.core.lock_in import is_due
-from sidestep.core.solids import Body
 from sidestep.environments.instance import Truth, feedback_of, worth
 from sidestep.environments.sources import FRESH, LISTED, Source
 from sidestep.experiments.chance import Chance
 from sidestep.experiments.record import Record, record_round, write_numbers
-from sidestep.policies.dispatch import Choice, Draws, choose, choose_on_ball
-from sidestep.policies.monitoring import after_monitor
+from sidestep.policies.builtin import Choice, Draws, after_monitor, choose, choose_on_ball
 
 
 class Game(NamedTuple):

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from sidestep.core.checks import check_integer
+from sidestep.core.validation import check_integer
 from sidestep.environments.instance import Instance
 from sidestep.experiments.record import Trace
 from sidestep.experiments.simulate import should_compile, simulate
 from sidestep.experiments.tiers import note_interpreted
 from sidestep.policies.base import Policy
-from sidestep.policies.compiled_policy import CompiledPolicy
+from sidestep.policies.builtin import BuiltinPolicy
 
 
 class Executor(Protocol):
@@ -48,7 +48,7 @@ def simulate_many(
     """
     check_integer("runs", runs, low=1)
     rounds = horizon * runs
-    if isinstance(policy, CompiledPolicy):
+    if isinstance(policy, BuiltinPolicy):
         note_interpreted(rounds)
     jobs = [_Job(policy, instance_maker, horizon, seed + run, every, rounds) for run in range(runs)]
     return list((executor.map if executor else map)(_run_job, jobs))

@@ -8,13 +8,13 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sidestep.core.lookup import check_knobs, imported
 from sidestep.core.problem import Problem
+from sidestep.core.validation import check_knobs, imported
 from sidestep.environments.catalog import world_maker
 from sidestep.errors import InputError, UnknownNameError
 from sidestep.experiments.spec import Spec
+from sidestep.policies.base import check_can_play
 from sidestep.policies.catalog import from_config, policy_maker
-from sidestep.policies.protocol import check_can_play
 
 
 def build_policy(name: str, problem: Problem, knobs: Mapping[str, Any]) -> Any:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_lab
-from sidestep.core.geometry import copy_into
-from sidestep.core.kernels import kernel
-from sidestep.core.showing import notebook_table, sparkline
+from sidestep.core.display import notebook_table, sparkline
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import copy_into
+from sidestep.core.validation import check_lab
 from sidestep.policies.base import LOCKED, PHASES
-from sidestep.policies.dispatch import Choice
+from sidestep.policies.builtin import Choice
 
 if TYPE_CHECKING:
     import polars

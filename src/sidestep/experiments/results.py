@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from sidestep.core.checks import check_lab
+from sidestep.core.validation import check_lab
 from sidestep.errors import InputError, NotFoundError, ResultsError
 from sidestep.experiments.record import Trace
 from sidestep.experiments.spec import Job, Spec

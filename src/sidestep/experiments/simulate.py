@@ -8,15 +8,14 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from sidestep.core import compiled as compiler
-from sidestep.core.actions import ON_A_SOLID, Actions, Arms, off_menu
+from sidestep.core import numba_backend as compiler
+from sidestep.core.actions import ON_A_SOLID, SOLIDS, Actions, Arms, off_menu
 from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray
-from sidestep.core.checks import check_integer, check_probability, shown
 from sidestep.core.confidence import width
-from sidestep.core.kernels import ieee_arithmetic
+from sidestep.core.jit import ieee_arithmetic
 from sidestep.core.problem import Query
-from sidestep.core.solids import SOLIDS
+from sidestep.core.validation import check_integer, check_probability, shown
 from sidestep.environments.instance import Instance, not_a_coin, rewards_of
 from sidestep.environments.sources import (
     LISTED,
@@ -38,11 +37,16 @@ from sidestep.experiments.record import (
     write_numbers,
 )
 from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
-from sidestep.policies.base import PHASES, Decision, Policy
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice
-from sidestep.policies.monitoring import Watch
-from sidestep.policies.protocol import check_can_play, check_decision, check_plays, takes_pending
+from sidestep.policies.base import (
+    PHASES,
+    Decision,
+    Policy,
+    check_can_play,
+    check_decision,
+    check_plays,
+    takes_pending,
+)
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Watch
 
 
 class Round(NamedTuple):
@@ -163,7 +167,7 @@ def simulate(
     problem = instance.problem
     record = empty_record(horizon, every, problem.dim, problem.n_vectors)
     if fast:
-        if not isinstance(policy, CompiledPolicy):
+        if not isinstance(policy, BuiltinPolicy):
             raise InputError(
                 f"compiled=True needs a policy with kernels, got {type(policy).__name__}"
             )
@@ -183,14 +187,14 @@ def _needs_programs(policy: Policy[Any], instance: Instance) -> bool:
     return policy.problem.intercept or (told and isinstance(instance.actions, SOLIDS))
 
 
-def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[CompiledPolicy]:
+def can_compile(policy: Policy[Any], instance: Instance) -> TypeGuard[BuiltinPolicy]:
     """Whether there is a compiled loop for this policy on this world."""
-    return isinstance(policy, CompiledPolicy) and not _needs_programs(policy, instance)
+    return isinstance(policy, BuiltinPolicy) and not _needs_programs(policy, instance)
 
 
 def should_compile(
     policy: Policy[Any], instance: Instance, rounds: int
-) -> TypeGuard[CompiledPolicy]:
+) -> TypeGuard[BuiltinPolicy]:
     """Whether a compiled loop exists and is worth it for these rounds (of all runs together)."""
     return can_compile(policy, instance) and are_many(
         policy, rounds, on_solid=isinstance(instance.actions, SOLIDS)
@@ -201,7 +205,7 @@ def _run_by_step(
     policy: Policy[Any], instance: Instance, seed: int, horizon: int, every: int, record: Record
 ) -> Any:
     so_far, state = 0.0, policy.init()
-    if isinstance(policy, CompiledPolicy):  # check all arms together, not only the first menu
+    if isinstance(policy, BuiltinPolicy):  # check all arms together, not only the first menu
         policy.check(state, policy.admitted(_sample(instance)))
     for t, decision, feedback, regret, after in _quietly(play(policy, instance, horizon, seed)):
         before, state = state, after
@@ -225,7 +229,7 @@ def _choice(decision: Decision, instance: Instance) -> Choice:
 
 
 def _width(policy: Policy[Any], state: Any, decision: Decision) -> float:
-    if not isinstance(policy, CompiledPolicy):
+    if not isinstance(policy, BuiltinPolicy):
         return float("nan")
     action = policy.problem.lifted(np.array(decision.query.action))
     index = decision.query.index
@@ -238,7 +242,7 @@ def _quietly(rounds: Iterator[Round]) -> Iterator[Round]:
 
 
 def _run_compiled(
-    policy: CompiledPolicy, instance: Instance, seed: int, horizon: int, every: int, record: Record
+    policy: BuiltinPolicy, instance: Instance, seed: int, horizon: int, every: int, record: Record
 ) -> Any:
     from sidestep.experiments import loop  # noqa: PLC0415  (compiled code, loaded when it runs)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sidestep.core.lookup import look_up
+from sidestep.core.actions import SOLIDS
 from sidestep.core.problem import Problem
-from sidestep.core.solids import SOLIDS
+from sidestep.core.validation import look_up
 from sidestep.environments.catalog import from_config as world_from_config
 from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial

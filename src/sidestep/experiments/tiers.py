@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sidestep.core.cache import cache_folder, fingerprint
-from sidestep.core.compiled import is_installed
+from sidestep.core.jit import cache_folder, fingerprint
+from sidestep.core.numba_backend import is_installed
 from sidestep.errors import SlowRunWarning
-from sidestep.policies.compiled_policy import CompiledPolicy
+from sidestep.policies.builtin import BuiltinPolicy
 
 TIER = 3000  # rounds
 # an interpreted round with an optimisation problem takes as long as so many other rounds
@@ -28,13 +28,13 @@ MANY = 100_000  # interpreted rounds above which there is a warning
 _played: Counter[tuple[str, bool]] = Counter()
 
 
-def are_many(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
+def are_many(policy: BuiltinPolicy, rounds: int, *, on_solid: bool) -> bool:
     """Whether this number of rounds (of all runs that belong together) is worth compiling."""
     weight = SOLVING if on_solid and policy.solves_on_ball else 1
     return is_installed() and weight * rounds > TIER
 
 
-def is_worth_compiling(policy: CompiledPolicy, rounds: int, *, on_solid: bool) -> bool:
+def is_worth_compiling(policy: BuiltinPolicy, rounds: int, *, on_solid: bool) -> bool:
     """Whether the next rounds of a policy should be compiled; counts these rounds."""
     if not is_installed():
         return False

@@ -10,8 +10,8 @@ A policy is frozen knobs and three pure functions:
 the same answer. Everything that was learned is in the state: sums and counters, which can be written to
 JSON and read back.
 
-The policies of this package write their arithmetic as kernels (see dispatch.py). What they have in common
-apart from the kernels is `CompiledPolicy` (compiled_policy.py). Your own policy needs neither: `simulate`
+The policies of this package write their arithmetic as kernels. What they have in common apart from
+the kernels, and how the kernels are found, is in builtin.py. Your own policy needs neither: `simulate`
 plays any object with `problem`, `init`, `ask` and `tell`, step by step. These parts are optional:
 
     def ask(self, state, actions, rng, pending=()): ...   # queries that are not answered yet
@@ -22,19 +22,35 @@ To store a state as text, and for `ss.testing.check_policy`, a policy also needs
 `policy.state_from_json(text)`.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from sidestep.core.actions import PLAYABLE
 from sidestep.core.arrays import FloatArray
+from sidestep.core.display import brief, notebook_table
 from sidestep.core.problem import Problem, Query
 from sidestep.core.rank import Spectrum
-from sidestep.core.showing import brief, notebook_table
-from sidestep.policies.reasons import Expected
+from sidestep.core.validation import shown
+from sidestep.errors import InputError
 from sidestep.policies.state import State as State  # noqa: PLC0414  (people expect it here)
 
 PLAY, EXPLORE, CORE_SET, LOCKED, CAUTIOUS, HELD = 0, 1, 2, 3, 4, 5
 PHASES = ("play", "explore", "core-set", "locked-in", "cautious", "held", "confirm")
+
+
+class Interval(NamedTuple):
+    """An estimate, and an interval that contains the truth with the required probability.
+
+    estimate    the estimated value
+    low, high   the ends of the interval
+    """
+
+    estimate: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +87,7 @@ class Decision:
     rival: int | FloatArray | None = None
     shares: FloatArray | None = None
     price: float | None = None
-    expected: Expected | None = None
+    expected: Interval | None = None
     within: float | None = None
 
     def __repr__(self) -> str:
@@ -125,3 +141,77 @@ class Policy(Protocol[StateT]):
 
     def tell(self, state: StateT, query: Query, feedback: float) -> StateT:
         """The state after one more measurement."""
+
+
+NEEDED = ("problem", "init", "ask", "tell")
+
+
+def check_can_play(policy: object) -> None:
+    """Raise unless this object has the methods and attributes of a policy."""
+    if isinstance(policy, type):
+        name = policy.__name__
+        raise InputError(
+            f"policy must be an object such as {name}(instance.problem), got the class {name}"
+        )
+    missing = [part for part in NEEDED if not hasattr(policy, part)]
+    if missing:
+        raise InputError(
+            f"policy must have {', '.join(NEEDED)}, got {type(policy).__name__} without {missing[0]}"
+        )
+
+
+def check_plays(policy: object, kind: type) -> None:
+    """Raise unless the policy plays action sets of this kind: its `plays`, by default every kind."""
+    plays = plays_of(policy)
+    if not issubclass(kind, plays):
+        words = " and ".join(played.__name__ for played in plays)
+        raise InputError(
+            f"actions must be what {type(policy).__name__} plays, {words}, got {kind.__name__}"
+        )
+
+
+def plays_of(policy: object) -> tuple[type, ...]:
+    """The action sets that a policy or its class declares in `plays`."""
+    plays = getattr(policy, "plays", PLAYABLE)
+    if not isinstance(plays, tuple) or not all(isinstance(kind, type) for kind in plays):
+        raise InputError(
+            f"plays must be a tuple of action sets such as (Arms,), got {shown(plays)}"
+        )
+    return plays
+
+
+def takes_pending(policy: Policy[Any]) -> bool:
+    """Whether `ask` accepts `pending`."""
+    return _takes(policy, "pending")
+
+
+def takes_restrictions(policy: Policy[Any]) -> bool:
+    """Whether `ask` accepts `restrictions`."""
+    return _takes(policy, "restrictions")
+
+
+def _takes(policy: Policy[Any], name: str) -> bool:
+    method = getattr(policy.ask, "__func__", None)
+    return _binds(policy.ask, 3, name) if method is None else _method_binds(method, 4, name)
+
+
+def _binds(ask: Callable[..., Any], count: int, name: str) -> bool:
+    """Whether `ask` can be called with `count` positional arguments and one keyword of this name."""
+    try:
+        inspect.signature(ask).bind(*[None] * count, **{name: None})
+    except TypeError:
+        return False
+    return True
+
+
+_method_binds = lru_cache(_binds)  # reading a signature takes a tenth of the time of an ask
+
+
+def check_decision(decision: object) -> Decision:
+    """The Decision that `ask` returned; raises one sentence if it is something else."""
+    if not isinstance(decision, Decision):
+        raise InputError(f"ask must return a Decision, got {shown(decision)}")
+    if decision.phase not in PHASES:
+        words = ", ".join(map(repr, PHASES))
+        raise InputError(f"phase of a Decision must be one of {words}, got {decision.phase!r}")
+    return decision

@@ -19,11 +19,10 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.checks import check_integer
 from sidestep.core.problem import Query, checked_feedback, checked_query
+from sidestep.core.validation import check_integer
 from sidestep.errors import InputError, UnreachedDirectionsWarning
-from sidestep.policies.base import Decision, Policy, StateT
-from sidestep.policies.protocol import takes_pending, takes_restrictions
+from sidestep.policies.base import Decision, Policy, StateT, takes_pending, takes_restrictions
 from sidestep.policies.restrictions import Restrictions
 
 TRIES = 64  # how often a panel asks again for a vector that is not in it yet

@@ -5,8 +5,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sidestep.core.lookup import check_knobs, look_up
 from sidestep.core.problem import Problem
+from sidestep.core.validation import check_knobs, look_up
 from sidestep.policies.directed_thompson import DirectedThompson
 from sidestep.policies.epsilon_greedy import EpsilonGreedy
 from sidestep.policies.explore_commit import ExploreThenCommit

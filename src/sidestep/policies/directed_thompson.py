@@ -13,27 +13,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Actions
+from sidestep.core.actions import Actions, Body
 from sidestep.core.arm_forms import Forms, Menu
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_positive
+from sidestep.core.best_action import Found, Place, Telling, best_along, most_telling_in
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import dot
-from sidestep.core.kernels import kernel
-from sidestep.core.levels import measured, padded
-from sidestep.core.places import Found, Place, Telling, best_along, most_telling_in
-from sidestep.core.pooled import ranks
-from sidestep.core.posterior import Posterior, Prior, draw, posteriors_of, row_weights
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import dot
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    draw,
+    measured,
+    padded,
+    posteriors_of,
+    row_weights,
+)
 from sidestep.core.problem import Problem
-from sidestep.core.sensitivity import Frame, gradient, pooled_frame
-from sidestep.core.solids import Body
-from sidestep.core.telling import most_telling, variance
-from sidestep.policies import sampling
+from sidestep.core.projection import Frame, gradient, pooled_frame
+from sidestep.core.rank import ranks
+from sidestep.core.validation import check_positive
+from sidestep.core.variance_reduction import most_telling, variance
+from sidestep.policies import shared_knobs
 from sidestep.policies.base import EXPLORE, PLAY, State
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register, rounds_left
-from sidestep.policies.within import CHALLENGERS, WithinKnobs, caution_for, check_start
+from sidestep.policies.builtin import (
+    BuiltinPolicy,
+    Choice,
+    ChoiceOnBall,
+    Draws,
+    register,
+    rounds_left,
+)
+from sidestep.policies.thompson_tolerances import CHALLENGERS, WithinKnobs, caution_for, check_start
 
 # factor of the posterior spread in draws, where levels are learned or caution is set
 PART_DRAW = 0.4
@@ -45,12 +57,12 @@ class DirectedKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
+    rank: int  # s, or -1: the rank is in core_set (core/rank.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     informative: float  # eta
     share: float
     kappa: float
-    has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
+    has_levels: bool  # whether the last learned coordinate is the level (core/posterior.py)
     horizon: float  # rounds that will be played; 0: not known
 
 
@@ -189,7 +201,7 @@ register(DirectedKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DirectedThompson(CompiledPolicy):
+class DirectedThompson(BuiltinPolicy):
     """Thompson sampling that measures what separates two draws, and buys information if needed.
 
     If the problem has tolerances, it plays the action with the best expected value. It plays the best
@@ -231,22 +243,22 @@ class DirectedThompson(CompiledPolicy):
     knobs: DirectedKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
-    init = sampling.first_state
-    rounds_until_review = sampling.rounds_until_rank_review
-    review = sampling.review_rank
-    spectrum = sampling.rank_spectrum
-    judges_alone = sampling.judges_alone_within
+    init = shared_knobs.first_state
+    rounds_until_review = shared_knobs.rounds_until_rank_review
+    review = shared_knobs.review_rank
+    spectrum = shared_knobs.rank_spectrum
+    judges_alone = shared_knobs.judges_alone_within
 
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "kappa"):
             check_positive(knob, getattr(self, knob))
-        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
+        common = shared_knobs.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         prices = (float(self.informative), float(self.share), float(self.kappa))
         levels = self.problem.intercept
         weighs = caution.level == 0.0 and not levels
         looks_ahead = self.problem.limits is None or weighs
-        horizon = sampling.horizon_of(self.horizon, looks_ahead=looks_ahead)
+        horizon = shared_knobs.horizon_of(self.horizon, looks_ahead=looks_ahead)
         knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *prices, levels, horizon)
         if self.problem.limits is not None:
             draws = (1.0, CHALLENGERS) if weighs else (PART_DRAW, 0)

@@ -5,22 +5,28 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from sidestep.core.actions import Body, farthest
 from sidestep.core.arm_forms import PRECISION, Forms, Menu, arm_of, winner
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_choice, check_positive
+from sidestep.core.best_action import best_in
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import dot, plug_in, total
-from sidestep.core.kernels import kernel
-from sidestep.core.places import best_in
-from sidestep.core.problem import TARGET, Problem
-from sidestep.core.solids import Body, farthest
-from sidestep.core.tolerances import Limits
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import dot, plug_in, total
+from sidestep.core.problem import TARGET, Limits, Problem
+from sidestep.core.validation import check_choice, check_positive
 from sidestep.policies.base import EXPLORE, PLAY, State
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, draw_one, register
-from sidestep.policies.knobs import check_equal_costs, confidence_for, known_rank
-from sidestep.policies.monitoring import Watch, monitor_for
+from sidestep.policies.builtin import (
+    BuiltinPolicy,
+    Choice,
+    ChoiceOnBall,
+    Draws,
+    Watch,
+    draw_one,
+    monitor_for,
+    register,
+)
+from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
 
 
 class EpsilonGreedyKnobs(NamedTuple):
@@ -141,7 +147,7 @@ register(EpsilonGreedyWithinKnobs, _within_on_arms, _within_on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class EpsilonGreedy(CompiledPolicy):
+class EpsilonGreedy(BuiltinPolicy):
     """Explore with probability min(1, epsilon / sqrt(t)); otherwise trust the estimates.
 
     Deviations from the paper: the text's epsilon / sqrt(t) and not the pseudocode's constant; by

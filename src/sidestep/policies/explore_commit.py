@@ -5,19 +5,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import Body, farthest
 from sidestep.core.arm_forms import PRECISION, Forms, Menu, winner
 from sidestep.core.arrays import IntArray
-from sidestep.core.checks import check_integer
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import dot, plug_in, total
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import dot, plug_in, total
 from sidestep.core.problem import TARGET, Problem
-from sidestep.core.solids import Body, farthest
+from sidestep.core.validation import check_integer
 from sidestep.policies.base import EXPLORE, PLAY
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, draw_one, register
-from sidestep.policies.knobs import check_equal_costs, confidence_for, known_rank
+from sidestep.policies.builtin import BuiltinPolicy, Choice, ChoiceOnBall, Draws, draw_one, register
+from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
 
 
 class ExploreThenCommitKnobs(NamedTuple):
@@ -63,7 +62,7 @@ register(ExploreThenCommitKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ExploreThenCommit(CompiledPolicy):
+class ExploreThenCommit(BuiltinPolicy):
     """Measure in turn along random actions for some rounds, then play the plug-in action.
 
     problem   the problem to play

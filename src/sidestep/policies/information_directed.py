@@ -3,21 +3,30 @@
 Every round weighs expected regret against information, over pairs of an action and a vector to measure.
 Of all mixtures of two pairs, the one with the least (expected regret)^2 / information is played (Russo
 and Van Roy 2014; Kirschner, Lattimore and Krause 2020 for linear partial monitoring). Both quantities are
-computed from posterior draws (core/information.py). Information is counted about the comparisons of
+computed from posterior draws (core/information_ratio.py). Information is counted about the comparisons of
 likely winners only, not about all vectors: between the winners of draws that disagree, and between the
 leader and its most promising rival. The comparison with the rival keeps the policy exploring, more and
 more rarely, where all draws agree on a wrong action. A measurement that pays for itself within as many
 further rounds as have been played (with `memory`, as many as are remembered) is made at once.
 
-M may be too large: the prior is the widest that the evidence does not contradict (core/width.py).
+M may be too large: the prior is the widest that the evidence does not contradict (core/prior_width.py).
 
 Where the rank is not known, every second draw uses the assumed rank, and the others use the largest rank
-that is still possible (core/pooled.py). So an undecided direction leads to a comparison like any other.
+that is still possible (core/rank.py). So an undecided direction leads to a comparison like any other.
 
 Levels, where they are learned, are not part of the reward: draws and comparisons are of the effects. The
 information of a measurement takes into account that it depends on the level too.
 
-Within tolerances it plays as information_within.py says.
+An aim gives the value of every action under every posterior draw, and the gradient of the difference of
+two values in every vector. The rest, `settle`, is common to both aims.
+
+Within tolerances the value of an action is its effect on the target minus its penalties under a draw, and
+its expectation is known in closed form (core/objective.py). Its gradient is the action itself in the
+target, and penalty_i sqrt(p_i) times the action in a protected outcome that exceeds its limit with
+probability p_i. The rank is not used. Over arms with known levels the rule of DirectedThompson is used
+(thompson_tolerances.py): the rule above had 1.2 to 1.4 times its regret there at R = 0.1, and five times
+the linear runs at R = 0.5. In a solid the rule above has two thirds of the regret of DirectedThompson and
+is used (docs/guardrails.md).
 """
 
 from dataclasses import dataclass, field
@@ -25,28 +34,257 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sidestep.core.actions import Actions, Arms
+from sidestep.core.actions import Actions, Arms, Body, farthest
 from sidestep.core.arm_forms import Forms, Menu, arm_of, scores
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.best_action import best_expected_in, best_in
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import apply, copy_into, dot, scaled
-from sidestep.core.information import contests, standing
-from sidestep.core.kernels import kernel
-from sidestep.core.levels import padded_vector
-from sidestep.core.pooled import REAL
-from sidestep.core.posterior import Posterior, Prior, draw, effects_alone, row_weights
-from sidestep.core.problem import Problem
-from sidestep.core.sensitivity import Frame, gradient, pooled_frame
-from sidestep.core.solids import Body, farthest
-from sidestep.core.width import doubting_posterior_of
-from sidestep.policies import sampling
-from sidestep.policies.base import PHASES, PLAY
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.information_within import InformationWithinKnobs, KnownLevelsKnobs
-from sidestep.policies.weighing import CONTESTS, DRAWS, menu_of, rounds_to_pay, settle
-from sidestep.policies.within import CHALLENGERS, caution_for
+from sidestep.core.information_ratio import (
+    Standing,
+    best_measurement,
+    best_mixture,
+    contests,
+    dearer,
+    information,
+    pays_back,
+    picked,
+    standing,
+)
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import apply, copy_into, dot, scaled
+from sidestep.core.objective import expected_values, steepness_within, values_within
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    draw,
+    effects_alone,
+    measured,
+    padded_vector,
+    posteriors_of,
+    row_weights,
+)
+from sidestep.core.prior_width import doubting_posterior_of
+from sidestep.core.problem import Limits, Problem
+from sidestep.core.projection import Frame, gradient, pooled_frame
+from sidestep.core.rank import REAL
+from sidestep.policies import shared_knobs
+from sidestep.policies.base import EXPLORE, PHASES, PLAY
+from sidestep.policies.builtin import (
+    BuiltinPolicy,
+    Choice,
+    ChoiceOnBall,
+    Draws,
+    register,
+    rounds_left,
+)
+from sidestep.policies.thompson_tolerances import (
+    CHALLENGERS,
+    WithinKnobs,
+    caution_for,
+    on_arms_within,
+)
+
+DRAWS = 16  # with 32 regret is the same, with 8 larger: benchmarks/information.py
+CONTESTS = 4  # largest number of contests between the winners of draws that disagree
+
+
+@kernel
+def rounds_to_pay(horizon: float, evidence: Evidence) -> float:
+    """Number of rounds within which a measurement must pay for itself to be made at once.
+
+    Where the horizon is known, the rounds that are left; else as many as are remembered.
+    """
+    left = rounds_left(horizon, evidence)
+    return left if left > 0.0 else float(np.sum(evidence.weight))
+
+
+@kernel(small=True)
+def settle(
+    costs: FloatArray,
+    posterior: Posterior,
+    stand: Standing,
+    slopes: FloatArray,
+    menu: Menu,
+    rounds: float,
+    coin: float,
+) -> Choice:
+    """The arm to play and the vector to measure; the value of the choice is NaN.
+
+    slopes: gradient of every contest; (C, L+1, width)
+    rounds: number of rounds within which a measurement must pay for itself to be made at once
+    """
+    told, vectors = best_measurement(information(posterior, slopes, menu), costs)
+    mixture = best_mixture(stand.regret, told)
+    arm, asked = picked(mixture, coin), dearer(stand.regret, mixture)
+    least = stand.regret[stand.leader]
+    if pays_back(least, stand.regret[asked] - least, told[asked] / slopes.shape[0], rounds):
+        arm = asked
+    phase = PLAY if _wins(stand, arm) else EXPLORE
+    return Choice(arm, vectors[arm], phase, np.nan)
+
+
+@kernel
+def _wins(stand: Standing, arm: int) -> bool:
+    """Whether the arm leads, or is the best of some draw."""
+    wins = arm == stand.leader
+    for n in range(stand.winners.size):
+        wins = wins or stand.winners[n] == arm
+    return wins
+
+
+@kernel
+def menu_of(actions: FloatArray, width: int, action_bound: float) -> Menu:
+    """Candidate actions of a solid, (K, d), as arms, with the level's coordinate where it is learned."""
+    K = actions.shape[0]
+    columns, squared = np.empty((width, K)), np.zeros(K)
+    for k in range(K):
+        action = measured(actions[k], width, action_bound)
+        for j in range(width):
+            columns[j, k] = action[j]
+            squared[k] += action[j] * action[j]
+    return Menu(columns, squared)
+
+
+class InformationWithinKnobs(NamedTuple):
+    """Knobs within tolerances where levels are learned, as the kernels read them."""
+
+    metric: int
+    confidence: Confidence
+    prior: Prior
+    rank: int  # not used
+    costs: FloatArray  # (L+1,)
+    limits: Limits
+    has_levels: (
+        bool  # the last coordinate of every vector is its level, which is not part of the value
+    )
+
+
+class KnownLevelsKnobs(WithinKnobs):
+    """Knobs within tolerances where levels are known: over arms the rule of DirectedThompson."""
+
+
+@kernel
+def _values_within(limits: Limits, effects: Posterior, drawn: FloatArray, menu: Menu) -> FloatArray:
+    """Value of every arm under every draw, shifted so that the mean is the expected value; (DRAWS, K).
+
+    A few draws contain few of the penalties that are unlikely and large: their mean would be far off.
+    """
+    K = menu.squared.size
+    values, shift = np.empty((DRAWS, K)), expected_values(limits, effects, menu.columns, K)
+    for n in range(DRAWS):
+        values[n] = values_within(limits, drawn[n], menu.columns, K)
+        shift -= values[n] / DRAWS
+    return values + shift
+
+
+@kernel
+def _decide_within(
+    knobs: InformationWithinKnobs | KnownLevelsKnobs,
+    known: tuple[Posterior, Posterior],
+    drawn: FloatArray,
+    menu: Menu,
+    coin: float,
+) -> Choice:
+    """The arm and the vector to measure; known: the posterior with levels, and without."""
+    posterior, effects = known
+    values = _values_within(knobs.limits, effects, drawn, menu)
+    stand = standing(values)
+    found = contests(stand, CONTESTS)
+    slopes = np.zeros((found.shape[0], *posterior.mean.shape))
+    for c in range(found.shape[0]):
+        first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
+        _contest_within(knobs.limits, effects, first, second, slopes[c])
+    # 0 rounds: no measurement is made at once; that had a tenth more regret at R = 0.5 (docs/panel.md)
+    choice = settle(knobs.costs, posterior, stand, slopes, menu, 0.0, coin)
+    return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
+
+
+@kernel
+def _contest_within(
+    limits: Limits, effects: Posterior, first: FloatArray, second: FloatArray, out: FloatArray
+) -> None:
+    """Write the gradient of the difference of two values in every effect into `out` (L+1, d)."""
+    n, d = effects.mean.shape
+    mine = _slopes_within(limits, effects, first[:d])
+    theirs = _slopes_within(limits, effects, second[:d])
+    same = True
+    for j in range(d):
+        same = same and first[j] == second[j]
+    for v in range(n):
+        for j in range(d):
+            out[v, j] = mine[v] * first[j] - (0.0 if same else theirs[v] * second[j])
+
+
+@kernel
+def _slopes_within(limits: Limits, effects: Posterior, action: FloatArray) -> FloatArray:
+    """Slope of an action's value in every effect, with the sign of the likelier side; (L+1,)."""
+    steepness = steepness_within(limits, effects, action, False)
+    for i in range(limits.penalty.size):
+        effect = dot(effects.mean[i + 1], action)
+        if effect - limits.low[i] > limits.high[i] - effect:
+            steepness[i + 1] = -steepness[i + 1]
+    return steepness
+
+
+@kernel
+def _on_arms_within(
+    knobs: InformationWithinKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    menu: Menu,
+    forms: Forms,
+    draws: Draws,
+) -> Choice:
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
+    drawn = draw(effects, draws.normals, DRAWS)
+    return _decide_within(knobs, (posterior, effects), drawn, menu, draws.uniforms[0])
+
+
+@kernel
+def _on_ball_within(
+    knobs: InformationWithinKnobs | KnownLevelsKnobs,
+    evidence: Evidence,
+    core_set: IntArray,
+    body: Body,
+    draws: Draws,
+) -> ChoiceOnBall:
+    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
+    drawn = draw(effects, draws.normals, DRAWS)
+    actions = _shortlist_within(knobs.limits, effects, drawn, body)
+    menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
+    choice = _decide_within(knobs, (posterior, effects), drawn, menu, draws.uniforms[0])
+    return ChoiceOnBall(actions[choice.arm], choice.vector, choice.phase, choice.value, np.nan)
+
+
+@kernel
+def _shortlist_within(
+    limits: Limits, effects: Posterior, drawn: FloatArray, body: Body
+) -> FloatArray:
+    """Candidate actions in a solid; (2 DRAWS + 1 + 2 (L+1), d).
+
+    The best action of every draw, the best at the posterior means, the midpoints of the two, and both
+    ends of the solid along the deviation of one draw of every vector from its mean.
+    """
+    n, d = effects.mean.shape
+    actions = np.empty((2 * DRAWS + 1 + 2 * n, d))
+    leader = best_expected_in(body, limits, effects).action
+    copy_into(leader, actions[2 * DRAWS])
+    for k in range(DRAWS):
+        best = best_in(body, limits, drawn[k]).action
+        for j in range(d):
+            actions[k, j] = best[j]
+            actions[DRAWS + k, j] = 0.5 * (best[j] + leader[j])
+    for v in range(n):
+        at = 2 * DRAWS + 1 + 2 * v
+        telling: FloatArray = drawn[v % DRAWS, v] - effects.mean[v]
+        copy_into(farthest(body, telling), actions[at])
+        copy_into(farthest(body, scaled(-1.0, telling)), actions[at + 1])
+    return actions
+
+
+register(InformationWithinKnobs, _on_arms_within, _on_ball_within)
+register(KnownLevelsKnobs, on_arms_within, _on_ball_within)
 
 
 class InformationKnobs(NamedTuple):
@@ -55,9 +293,9 @@ class InformationKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
+    rank: int  # s, or -1: the rank is in core_set (core/rank.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
-    has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
+    has_levels: bool  # whether the last learned coordinate is the level (core/posterior.py)
     horizon: float  # rounds that will be played; 0: not known
 
 
@@ -169,18 +407,19 @@ def _shortlist(
 
 register(InformationKnobs, _on_arms, _on_ball)
 
+
 Knobs: TypeAlias = InformationKnobs | InformationWithinKnobs | KnownLevelsKnobs
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class InformationDirected(CompiledPolicy):
+class InformationDirected(BuiltinPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 
     problem  the problem to play
     rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
     memory   rounds after which the weight of a measurement is 1/e; None: no forgetting
     delta    level of the tests for the rank, if a resolution is given instead of the rank, and of the
-             test for M: the prior is the widest that the evidence does not contradict (core/width.py)
+             test for M: the prior is the widest that the evidence does not contradict
     horizon  number of rounds that will be played; None: not known. Then a measurement is made at once
              if it pays for itself within the rounds that are left, instead of within as many as were
              played. After these rounds it plays as if the number were not known
@@ -200,17 +439,17 @@ class InformationDirected(CompiledPolicy):
     knobs: Knobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
-    init = sampling.first_state
-    rounds_until_review = sampling.rounds_until_rank_review
-    review = sampling.review_rank
-    spectrum = sampling.rank_spectrum
+    init = shared_knobs.first_state
+    rounds_until_review = shared_knobs.rounds_until_rank_review
+    review = shared_knobs.review_rank
+    spectrum = shared_knobs.rank_spectrum
 
     def __post_init__(self) -> None:
         doubt = self.delta if self.problem.tolerance is None else 0.0
-        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
+        common = shared_knobs.common_knobs(self.problem, self.rho, self.memory, self.delta, doubt)
         limits, has_levels = self.problem.limits, self.problem.intercept
         looks_ahead = limits is None or not has_levels
-        horizon = sampling.horizon_of(self.horizon, looks_ahead=looks_ahead)
+        horizon = shared_knobs.horizon_of(self.horizon, looks_ahead=looks_ahead)
         knobs: Knobs = InformationKnobs(*common, has_levels, horizon)
         if limits is not None and has_levels:
             knobs = InformationWithinKnobs(*common, limits, has_levels)

@@ -8,19 +8,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import Body
 from sidestep.core.arm_forms import COVARIANCE, Forms, Menu, fill
 from sidestep.core.arrays import IntArray
-from sidestep.core.ball import optimistic_action
 from sidestep.core.confidence import Confidence, ellipsoids, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import lowest_argmax
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import lowest_argmax
+from sidestep.core.optimism_ball import optimistic_action
 from sidestep.core.problem import TARGET, Problem
-from sidestep.core.solids import Body
 from sidestep.policies.base import PLAY
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, random_direction, register
-from sidestep.policies.knobs import check_equal_costs, confidence_for
+from sidestep.policies.builtin import (
+    BuiltinPolicy,
+    Choice,
+    ChoiceOnBall,
+    Draws,
+    random_direction,
+    register,
+)
+from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
 
 
 class OFULKnobs(NamedTuple):
@@ -58,7 +64,7 @@ register(OFULKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OFUL(CompiledPolicy):
+class OFUL(BuiltinPolicy):
     """Play the action with the largest plausible <a, theta_0>; always measure the target.
 
     It ignores protection and serves as a baseline. With n_protected=0 it is the standard linear bandit.

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core import coreset
-from sidestep.core.actions import REACHED, Actions, Arms, name_directions, off_menu, unreached
+from sidestep.core import core_set as coreset
+from sidestep.core.actions import REACHED, Actions, Arms, Body, name_directions, off_menu, unreached
 from sidestep.core.arm_forms import Forms, Menu, both_forms
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.ball import optimistic_action
-from sidestep.core.checks import check_choice, check_integer, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, widest
-from sidestep.core.coreset import (
+from sidestep.core.core_set import (
     NO_SWEEPS,
     CoreSetRule,
     Sweeps,
@@ -22,17 +20,26 @@ from sidestep.core.coreset import (
     write_best_rows,
 )
 from sidestep.core.estimator import Evidence, clear
-from sidestep.core.geometry import cholesky, inverse_into, lowest_argmax, members, total
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import cholesky, inverse_into, lowest_argmax, members, total
 from sidestep.core.optimism_arms import SURROGATES, Surrogate, optimistic_values
+from sidestep.core.optimism_ball import optimistic_action
 from sidestep.core.problem import Problem
-from sidestep.core.solids import Body
+from sidestep.core.validation import check_choice, check_integer, check_probability
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
 from sidestep.policies.base import CORE_SET, PLAY
-from sidestep.policies.compiled_policy import FOREVER, CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, random_direction, register
-from sidestep.policies.knobs import check_equal_costs, confidence_for
-from sidestep.policies.monitoring import Watch, monitor_for
+from sidestep.policies.builtin import (
+    FOREVER,
+    BuiltinPolicy,
+    Choice,
+    ChoiceOnBall,
+    Draws,
+    Watch,
+    monitor_for,
+    random_direction,
+    register,
+)
+from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
 from sidestep.policies.state import State
 
 TOLERANCE = 1e-2  # relative gap at which the search for the optimistic action on the ball stops
@@ -134,7 +141,7 @@ register(ProtectedLinUCBKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ProtectedLinUCB(CompiledPolicy):
+class ProtectedLinUCB(BuiltinPolicy):
     """Find a spanning set of protected vectors, then play optimistically against it (Alg. 2).
 
     The default repairs the paper and tightens its constants; `as_intended` keeps the constants and
@@ -264,7 +271,7 @@ class ProtectedLinUCB(CompiledPolicy):
 
     def init(self) -> State:
         """State before the first round; where L = s the core set is known at once (A12)."""
-        state = CompiledPolicy.init(self)
+        state = BuiltinPolicy.init(self)
         if self._has_phase():
             state.core_set[:] = 0
         return state
@@ -313,7 +320,7 @@ class ProtectedLinUCB(CompiledPolicy):
     def learns_by(self) -> dict[str, Any]:
         """Rho, how CORE-SET is played, and whether its samples are kept."""
         knobs = ("coreset", "design", "literal", "reset")
-        return {**CompiledPolicy.learns_by(self), **{knob: getattr(self, knob) for knob in knobs}}
+        return {**BuiltinPolicy.learns_by(self), **{knob: getattr(self, knob) for knob in knobs}}
 
     def _sweep(self) -> int:
         return self.problem.dim * self.problem.n_protected

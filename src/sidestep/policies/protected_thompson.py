@@ -15,27 +15,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Actions
+from sidestep.core.actions import Actions, Body
 from sidestep.core.arm_forms import Forms, Menu
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import check_choice
+from sidestep.core.best_action import Found, Place, best_along
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.kernels import kernel
-from sidestep.core.levels import measured, padded
-from sidestep.core.places import Found, Place, best_along
-from sidestep.core.pooled import ranks
-from sidestep.core.posterior import Prior, draw, posteriors_of, row_weights
+from sidestep.core.jit import kernel
+from sidestep.core.posterior import Prior, draw, measured, padded, posteriors_of, row_weights
 from sidestep.core.problem import Problem
-from sidestep.core.sensitivity import gradient, pooled_frame
-from sidestep.core.solids import Body
-from sidestep.core.telling import least_known, most_telling
+from sidestep.core.projection import gradient, pooled_frame
+from sidestep.core.rank import ranks
+from sidestep.core.validation import check_choice
+from sidestep.core.variance_reduction import least_known, most_telling
 from sidestep.errors import InputError
-from sidestep.policies import sampling
+from sidestep.policies import shared_knobs
 from sidestep.policies.base import PLAY, State
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.within import WithinKnobs, caution_for, check_start
+from sidestep.policies.builtin import BuiltinPolicy, Choice, ChoiceOnBall, Draws, register
+from sidestep.policies.thompson_tolerances import WithinKnobs, caution_for, check_start
 
 DIRECTED, WIDEST, PROPORTIONAL = 0, 1, 2
 QUERIES = {"directed": DIRECTED, "widest": WIDEST, "proportional": PROPORTIONAL}
@@ -47,10 +44,10 @@ class ThompsonKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: the rank is in core_set (core/pooled.py)
+    rank: int  # s, or -1: the rank is in core_set (core/rank.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     query: int  # DIRECTED, WIDEST or PROPORTIONAL
-    has_levels: bool  # whether the last learned coordinate is the level (core/levels.py)
+    has_levels: bool  # whether the last learned coordinate is the level (core/posterior.py)
 
 
 @kernel
@@ -121,7 +118,7 @@ register(ThompsonKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ProtectedThompson(CompiledPolicy):
+class ProtectedThompson(BuiltinPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
     If the problem has tolerances, it plays as described in within.py, with full draws.
@@ -154,14 +151,14 @@ class ProtectedThompson(CompiledPolicy):
     knobs: ThompsonKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
-    init = sampling.first_state
-    rounds_until_review = sampling.rounds_until_rank_review
-    review = sampling.review_rank
-    spectrum = sampling.rank_spectrum
-    judges_alone = sampling.judges_alone_within
+    init = shared_knobs.first_state
+    rounds_until_review = shared_knobs.rounds_until_rank_review
+    review = shared_knobs.review_rank
+    spectrum = shared_knobs.rank_spectrum
+    judges_alone = shared_knobs.judges_alone_within
 
     def __post_init__(self) -> None:
-        common = sampling.common_knobs(self.problem, self.rho, self.memory, self.delta)
+        common = shared_knobs.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         check_choice("query", self.query, tuple(QUERIES))
         query, levels = QUERIES[self.query], self.problem.intercept

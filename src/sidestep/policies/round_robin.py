@@ -10,23 +10,30 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import Body
 from sidestep.core.arm_forms import Forms, Menu, upper_means
 from sidestep.core.arrays import IntArray
-from sidestep.core.ball import optimistic_action
-from sidestep.core.checks import check_choice, check_positive, check_probability
 from sidestep.core.confidence import Confidence, ellipsoids, radius
-from sidestep.core.coreset import best_rows, write_best_rows
+from sidestep.core.core_set import best_rows, write_best_rows
 from sidestep.core.estimator import Evidence
-from sidestep.core.geometry import lowest_argmax, total
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import lowest_argmax, total
 from sidestep.core.optimism_arms import SURROGATES, Surrogate, optimistic_values
+from sidestep.core.optimism_ball import optimistic_action
 from sidestep.core.problem import TARGET, Problem
-from sidestep.core.solids import Body
+from sidestep.core.validation import check_choice, check_positive, check_probability
 from sidestep.policies.base import EXPLORE, PLAY, State
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, random_direction, register
-from sidestep.policies.knobs import check_equal_costs, confidence_for, known_rank
-from sidestep.policies.monitoring import Watch, monitor_for
+from sidestep.policies.builtin import (
+    BuiltinPolicy,
+    Choice,
+    ChoiceOnBall,
+    Draws,
+    Watch,
+    monitor_for,
+    random_direction,
+    register,
+)
+from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
 
 TOLERANCE = 1e-2
 
@@ -98,7 +105,7 @@ register(RoundRobinKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RoundRobinLinUCB(CompiledPolicy):
+class RoundRobinLinUCB(BuiltinPolicy):
     """Dedicate round t to learning one protected vector with probability t^-exponent, in turn.
 
     problem     the problem to play

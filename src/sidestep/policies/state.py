@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.checks import shown
-from sidestep.core.coreset import UNPROVED
+from sidestep.core.core_set import UNPROVED
+from sidestep.core.display import notebook_table
 from sidestep.core.estimator import Evidence
 from sidestep.core.problem import Problem
-from sidestep.core.showing import notebook_table
+from sidestep.core.validation import shown
 from sidestep.errors import InputError, UnsignedStateWarning
 
 STATE_VERSION = 3

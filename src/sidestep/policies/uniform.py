@@ -5,17 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import Body, farthest
 from sidestep.core.arm_forms import PRECISION, Forms, Menu
 from sidestep.core.arrays import IntArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.kernels import kernel
+from sidestep.core.jit import kernel
 from sidestep.core.problem import Problem
-from sidestep.core.solids import Body, farthest
 from sidestep.policies.base import EXPLORE
-from sidestep.policies.compiled_policy import CompiledPolicy
-from sidestep.policies.dispatch import Choice, ChoiceOnBall, Draws, draw_one, register
-from sidestep.policies.knobs import check_equal_costs, confidence_for
+from sidestep.policies.builtin import BuiltinPolicy, Choice, ChoiceOnBall, Draws, draw_one, register
+from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
 
 
 class UniformKnobs(NamedTuple):
@@ -50,7 +49,7 @@ register(UniformKnobs, _on_arms, _on_ball)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Uniform(CompiledPolicy):
+class Uniform(BuiltinPolicy):
     """Play a uniformly drawn arm, or the extreme point of a solid along a random direction.
 
     problem   the problem to play

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from sidestep.core.lookup import did_you_mean
+from sidestep.core.validation import did_you_mean
 from sidestep.errors import InputError
 
 PREFIX = "SIDESTEP_"

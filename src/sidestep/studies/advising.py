@@ -7,8 +7,8 @@ import numpy as np
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
-from sidestep.policies.outlook import rounds_left
-from sidestep.policies.recommend import Recommendation, recommend
+from sidestep.policies.advice.recommend import Recommendation, recommend
+from sidestep.policies.advice.rounds_left import rounds_left
 from sidestep.studies.advice import (
     MOST_ROUNDS,
     Best,
@@ -60,7 +60,7 @@ def advise(mind: Mind, book: Book, context: Context) -> Best:
 
 
 def look_ahead(mind: Mind, context: Context) -> tuple[int, int]:
-    """Roughly how many rounds are left, from the fewest to the most (policies/outlook.py)."""
+    """Roughly how many rounds are left, from the fewest to the most (policies/advice/rounds_left.py)."""
     target = mind.plan.target
     if target.matters is None:
         raise InputError(

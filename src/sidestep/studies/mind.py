@@ -12,7 +12,7 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Query
-from sidestep.policies.belief import belief_of, effects_of
+from sidestep.policies.advice.posterior_summary import belief_of, effects_of
 from sidestep.policies.catalog import from_config
 from sidestep.studies.advice import Effect
 from sidestep.studies.book import Book, Result

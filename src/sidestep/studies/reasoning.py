@@ -6,7 +6,7 @@
     best       today's best candidate; the one that is asked if the price is zero
     expected   for every outcome that is measured: estimate and 95% interval of the result
 
-All are in closed form (policies/reasons.py): nothing in the record depends on posterior draws.
+All are in closed form (policies/advice/explain.py): nothing in the record depends on posterior draws.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from typing import Any
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Query
-from sidestep.policies.base import Decision
-from sidestep.policies.reasons import Expected, expected_feedback
+from sidestep.policies.advice.explain import expected_feedback
+from sidestep.policies.base import Decision, Interval
 from sidestep.studies.factors import Setting
 from sidestep.studies.mind import Mind
 
@@ -63,7 +63,7 @@ def _expected(
     }
 
 
-def _in_units(mind: Mind, index: int, expected: Expected) -> list[float]:
+def _in_units(mind: Mind, index: int, expected: Interval) -> list[float]:
     """The prediction in the outcome's unit; cut at the range if the estimate is inside the range."""
     outcome = mind.plan.outcomes[index]
     estimate, *sides = (outcome.value(end) for end in expected)

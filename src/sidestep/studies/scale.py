@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sidestep.core.actions import Actions, Arms
+from sidestep.core.actions import Actions, Arms, Box
 from sidestep.core.arrays import FloatArray
-from sidestep.core.problem import Problem
-from sidestep.core.solids import Box
-from sidestep.core.tolerances import width_of
+from sidestep.core.problem import Problem, width_of
 from sidestep.errors import InputError
 from sidestep.studies.factors import Setting, Value
 from sidestep.studies.formula import Features

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sidestep.core.lookup import did_you_mean
+from sidestep.core.validation import did_you_mean
 from sidestep.errors import InputError
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.aims import within
 from sidestep.core.arrays import FloatArray
-from sidestep.core.coreset import best_subset
+from sidestep.core.core_set import best_subset
+from sidestep.core.objective import within
 from sidestep.core.problem import Problem
 from sidestep.experiments.numbers.traces import NAN, Row, Run
 

@@ -1,5 +1,5 @@
 """From numbers and pictures to one page."""
 
-from sidestep.core.checks import check_lab
+from sidestep.core.validation import check_lab
 
 check_lab("a report", "polars", "matplotlib", "PIL")

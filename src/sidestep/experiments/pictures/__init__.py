@@ -1,5 +1,5 @@
 """From numbers to pictures."""
 
-from sidestep.core.checks import check_lab
+from sidestep.core.validation import check_lab
 
 check_lab("drawing figures", "polars", "matplotlib", "PIL")

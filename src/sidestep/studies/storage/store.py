@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from sidestep.core.lookup import did_you_mean
+from sidestep.core.validation import did_you_mean
 from sidestep.errors import (
     AlreadyAnswered,
     InputError,

@@ -1,0 +1,130 @@
+"""The width of the prior of every vector: the widest that the evidence does not contradict.
+
+The problem gives M, an upper bound on the length of every vector, and the prior is N(0, M^2/d). The
+projected reward depends on the *directions* of the protected vectors, not on their lengths. So an M far
+above the truth does harm. Suppose that M is 10 and that a vector was measured along one action only, with
+a result of 0.3. Along all other directions its draws are about ten long. So every draw is almost
+orthogonal to that action: the draws agree, and what they agree on is wrong (docs/panel.md).
+
+The evidence of a vector, given the variance q of its coordinates, has the log-likelihood
+
+    l(q) = (1/2) m' V^-1 m / R^2 - (1/2) log det(V q / R^2),   V = G + (R^2 / q) I,
+
+where G and m are the sums of a a' and a x, up to a term that does not depend on q. This holds for any
+choice of the measurements. The widths M, M/2, M/4, ... are compared. A width is contradicted at level p
+if its likelihood is below p times the mixture of all likelihoods with weights 1/((j+1)(j+2)). Under the
+true width, the mixture divided by the likelihood is a martingale. So the true width is ever contradicted
+with probability at most p, at any number of looks (Ville). One width common to all vectors and one width
+per vector are tested, each with half of the level, and the narrower is used. The prior of a vector that
+is not isotropic may become too narrow; it widens again when the vector is measured more.
+"""
+
+import numpy as np
+
+from sidestep.core.arrays import FloatArray
+from sidestep.core.estimator import Evidence
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import cholesky, dot, solve_cholesky
+from sidestep.core.posterior import (
+    Posterior,
+    Prior,
+    noise_levels,
+    posterior_from_sums,
+    posterior_of,
+)
+
+HALVINGS = 20  # most halvings: the narrowest width is a millionth of M
+RISE = 1e-3  # if no log-likelihood rises by more, narrower widths are not tried
+
+
+@kernel(small=True)
+def doubting_posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
+    """Posterior given the evidence, under the widest prior that the evidence does not contradict."""
+    if prior.doubt == 0.0:
+        return posterior_of(prior, evidence)
+    noise, variances = noise_levels(prior, evidence), np.full(evidence.centre.shape, prior.variance)
+    if narrow_into(evidence, noise, prior.dim, prior.doubt, variances):
+        return posterior_from_sums(evidence, noise, variances)
+    return posterior_of(prior, evidence)
+
+
+@kernel(small=True)
+def narrow_into(
+    evidence: Evidence, noise: FloatArray, dim: int, level: float, variances: FloatArray
+) -> bool:
+    """Divide the prior variances (L+1, width) by 4^halvings, in place; returns whether any changed.
+
+    A level, the coordinate after the d effects, keeps its prior.
+    """
+    found = halvings(evidence, noise, variances[0, 0], dim, level)
+    narrower = False
+    for v in range(noise.size):
+        narrower = narrower or found[v] > 0.0
+        for j in range(dim):
+            variances[v, j] /= 4.0 ** found[v]
+    return narrower
+
+
+@kernel(small=True)
+def halvings(
+    evidence: Evidence, noise: FloatArray, variance: float, dim: int, level: float
+) -> FloatArray:
+    """Number of halvings of the prior width of every vector; whole numbers, (L+1,)."""
+    n = noise.size
+    likely = np.zeros((HALVINGS + 1, n + 1))  # column n: all vectors together
+    tried = 0
+    rises = True
+    while rises and tried <= HALVINGS:
+        rises = tried == 0
+        for v in range(n):
+            narrower = variance / 4.0**tried
+            likely[tried, v] = log_likelihood(evidence, v, noise[v], narrower, variance, dim)
+            likely[tried, n] += likely[tried, v]
+        for c in range(n + 1):
+            rises = rises or likely[tried, c] > likely[tried - 1, c] + RISE
+        tried += 1
+    common = _widest(likely[:tried, n], 0.5 * level)
+    out = np.empty(n)
+    for v in range(n):
+        out[v] = max(common, _widest(likely[:tried, v], 0.5 * level / n))
+    return out
+
+
+@kernel(small=True)
+def log_likelihood(
+    evidence: Evidence, v: int, noise: float, variance: float, told: float, dim: int
+) -> float:
+    """Log-likelihood of all measurements of vector v, minus that for theta_v = 0.
+
+    variance: prior variance of an effect; told: prior variance of a level.
+    """
+    d = evidence.centre.shape[1]
+    if evidence.weight[v] == 0.0:
+        return 0.0
+    precision, moment = np.empty((d, d)), np.empty(d)
+    total = 0.0
+    for j in range(d):
+        moment[j] = evidence.moment[v, j] + evidence.moment_low[v, j]
+        for k in range(d):
+            precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
+        ridge = noise**2 / (variance if j < dim else told)
+        precision[j, j] += ridge
+        total += 0.5 * np.log(ridge)
+    factor = cholesky(precision)
+    for j in range(d):
+        total -= np.log(factor[j, j])
+    return total + 0.5 * dot(moment, solve_cholesky(factor, moment)) / noise**2
+
+
+@kernel(small=True)
+def _widest(likely: FloatArray, level: float) -> int:
+    """Halvings of the widest width that the mixture of all does not contradict."""
+    top, mixture = likely[0], 0.0
+    for j in range(likely.size):
+        top = max(top, likely[j])
+    for j in range(likely.size):
+        mixture += np.exp(likely[j] - top) / ((j + 1) * (j + 2))
+    first = 0
+    while np.exp(likely[first] - top) < level * mixture:
+        first += 1
+    return first

@@ -1,0 +1,425 @@
+"""What all policies of this package have in common: `init`, `ask`, `tell`, and how kernels are found.
+
+Every policy passes its knobs to its kernels as a NamedTuple of its own type. `ask` and the loop of
+`experiments` call `choose` and `choose_on_ball`; the type of the knobs selects the policy's kernel. So
+there is one loop, and the arithmetic of every policy is written once.
+
+The lock-in monitor (core/lock_in.py) runs rarely, so it is not part of a policy's kernels: `ask` calls it
+after the policy has chosen, and the compiled loop returns to Python when the monitor is due.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from sidestep.core import jit
+from sidestep.core.actions import Actions, Arms, Body, UnitBall, basis_vector, checked_actions
+from sidestep.core.arm_forms import Forms, Menu, empty_forms
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.confidence import Confidence
+from sidestep.core.core_set import NO_SWEEPS, Sweeps
+from sidestep.core.display import notebook_table, short, told
+from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
+from sidestep.core.jit import by_type, ieee_arithmetic, kernel
+from sidestep.core.linalg import dot, scaled, total
+from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
+from sidestep.core.numba_backend import step
+from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
+from sidestep.core.rank import Spectrum
+from sidestep.core.validation import check_choice, check_integer, check_rng, shown
+from sidestep.errors import InputError
+from sidestep.policies.advice.explain import reasons_for
+from sidestep.policies.base import EXPLORE, LOCKED, PHASES, PLAY, Decision, State
+from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
+
+if TYPE_CHECKING:
+    from sidestep.policies.restrictions import Restrictions
+
+Kernel = Callable[..., Any]
+
+
+class Draws(NamedTuple):
+    """The random numbers of one round, drawn before it; a policy says how many of each it needs."""
+
+    uniforms: FloatArray
+    normals: FloatArray
+
+
+@kernel
+def random_direction(normals: FloatArray) -> FloatArray:
+    """A direction with uniform distribution on the sphere; (d,)."""
+    return scaled(1.0 / np.sqrt(dot(normals, normals)), normals)
+
+
+@kernel
+def draw_one(uniform: float, count: int) -> int:
+    """One of 0..count-1 with equal probability; `uniform` is in [0, 1)."""
+    return min(int(uniform * count), count - 1)
+
+
+@kernel
+def rounds_left(horizon: float, evidence: Evidence) -> float:
+    """Rounds that are left of a known horizon; 0 if it is not known (0), or over."""
+    return max(horizon - float(total(evidence.counts, 0)), 0.0)
+
+
+class Choice(NamedTuple):
+    """What a policy does in a round, over arms."""
+
+    arm: int  # row among the arms, or `off_menu(axis)` of core/actions.py
+    vector: int  # index of the measured vector
+    phase: int
+    value: float  # value of the action by which the policy chose it; NaN where it has none
+
+
+class ChoiceOnBall(NamedTuple):
+    """What a policy does in a round, on a solid."""
+
+    action: FloatArray  # (d,)
+    vector: int
+    phase: int
+    value: float
+    bound: float  # upper bound on the optimistic value of any action; NaN where none is known
+
+
+@by_type
+def choose(
+    knobs: Any, evidence: Evidence, core_set: IntArray, menu: Menu, forms: Forms, draws: Draws
+) -> Choice:
+    """What to do in a round, over arms."""
+    raise NotImplementedError
+
+
+@by_type
+def choose_on_ball(
+    knobs: Any, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    """What to do in a round, on a solid."""
+    raise NotImplementedError
+
+
+@kernel
+def decide_on_arms(
+    knobs: Any, evidence: Evidence, core_set: IntArray, menu: Menu, draws: Draws
+) -> Choice:
+    """What `ask` calls: one decision over arms, with forms that are not kept."""
+    forms = empty_forms(knobs.metric, core_set.size, menu.squared.size)
+    return choose(knobs, evidence, core_set, menu, forms, draws)
+
+
+@kernel
+def decide_on_ball(
+    knobs: Any, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
+) -> ChoiceOnBall:
+    """What `ask` calls: one decision on a solid."""
+    return choose_on_ball(knobs, evidence, core_set, body, draws)
+
+
+def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
+    """Register the kernels that are used for knobs of this NamedTuple type."""
+    jit.register(choose, kind, on_arms)
+    jit.register(choose_on_ball, kind, on_ball)
+
+
+SILENT, WARNS, EXPLORES = 0, 1, 2  # verdicts of the monitor on playing the last action again
+
+
+def monitor_for(lock_in: str, patience: int) -> LockInMonitor:
+    """The lock-in monitor, from knobs that are checked here."""
+    check_choice("lock_in", lock_in, ("warn", "explore"))
+    check_integer("patience", patience, low=2)
+    return LockInMonitor(int(patience), lock_in == "explore")
+
+
+class Watch(NamedTuple):
+    """The monitor of a policy with all its inputs except the menu."""
+
+    monitor: LockInMonitor
+    confidence: Confidence
+    evidence: Evidence
+    rank: int  # of the subspace that the policy projects out
+
+    def is_due(self) -> bool:
+        """Whether the monitor must run if the next round repeats the last action."""
+        return bool(is_due(self.monitor.patience, self.evidence.streak[0]))
+
+    def verdict(self, menu: Menu) -> IntArray:
+        """The verdict for the case that the next round repeats the last action, with this menu; (3,).
+
+        One of SILENT, WARNS and EXPLORES; then the arm and the vector of the most informative query.
+        """
+        last, columns = self.evidence.last, menu.columns
+        same = np.flatnonzero(columns[0] == last[0])  # few candidates, compared in full next
+        same = same[(columns[:, same] == last[:, None]).all(axis=0)]
+        if not same.size:
+            return np.zeros(3, np.int64)
+        known = (self.monitor, self.confidence, self.evidence, menu, self.rank)
+        locked, arm, vector = locked_in(*known, int(same[0]))
+        word = EXPLORES if self.monitor.explores else WARNS
+        return np.array([word if locked else SILENT, arm, vector], dtype=np.int64)
+
+
+@kernel(refcounts=False)
+def after_monitor(verdict: IntArray, last: FloatArray, menu: Menu, choice: Choice) -> Choice:
+    """The choice after the verdict, which applies if the choice repeats the last action."""
+    if choice.phase != PLAY or verdict[0] == SILENT:
+        return choice
+    for j in range(last.size):
+        if menu.columns[j, choice.arm] != last[j]:
+            return choice
+    if verdict[0] == EXPLORES:
+        return Choice(verdict[1], verdict[2], EXPLORE, np.nan)
+    return Choice(choice.arm, choice.vector, LOCKED, choice.value)
+
+
+FOREVER = 2**62
+NO_DRAWS = np.empty(0)
+
+
+class BuiltinPolicy:
+    """The common part of all policies of this package: `init`, `ask` and `tell`, which call kernels.
+
+    A policy has its knobs as a NamedTuple with `metric` (which quadratic form of the arms it reads) and
+    `confidence`, registers its kernels for this type (`register`), and says how many random numbers
+    a round needs. Work that is done only now and then, between rounds, goes into `rounds_until_review`
+    and `review`: there the compiled loop returns to Python.
+    """
+
+    __slots__ = ()
+
+    problem: Problem
+    knobs: Any
+    plays_solids: ClassVar[bool] = False  # not only the ball: also boxes, ellipsoids, simplices
+    draws_arms: ClassVar[bool] = False  # arms are drawn at random: one listed twice counts twice
+    # on the ball it solves an optimisation problem per round
+    solves_on_ball: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        knobs = {name: value for name, value in told(self).items() if name != "problem"}
+        what = (type(self).__doc__ or "").partition("\n")[0]
+        rows = {"what": what, **knobs, **told(self.problem)}
+        return notebook_table(type(self).__name__, rows)
+
+    def init(self) -> State:
+        """State before the first round."""
+        core_set = np.ones(self.problem.n_vectors, dtype=np.int64)
+        evidence = no_evidence(self.knobs.confidence.rho, self.problem.width)
+        return State(evidence, core_set, self.fingerprint())
+
+    def ask(
+        self,
+        state: State,
+        actions: Actions,
+        rng: Generator,
+        pending: Sequence[Query] = (),
+        restrictions: "Restrictions | None" = None,
+    ) -> Decision:
+        """What to play and what to measure; `pending`: queries that are not answered yet.
+
+        restrictions: restrictions of this ask (policies/restrictions.py)
+        """
+        check_state(self, state)
+        actions = self.admitted(actions)
+        check_rng(rng)
+        self.check(state, actions)
+        evidence = self._expected(state.evidence, pending)
+        with ieee_arithmetic():
+            if restrictions is not None:
+                from sidestep.policies.restrictions import ask_restricted  # noqa: PLC0415  (needs this file)
+
+                return ask_restricted(self, state, evidence, actions, rng, restrictions)
+            decision = self.decide(state, evidence, actions, rng)
+            return self.explained(decision, evidence, state.core_set, actions)
+
+    def explained(
+        self, decision: Decision, evidence: Evidence, core_set: IntArray, actions: Actions
+    ) -> Decision:
+        """The decision with its reasons added, if the policy has a posterior."""
+        prior = getattr(self.knobs, "prior", None)
+        if prior is None:
+            return decision
+        known = (evidence, core_set, self.knobs.rank)
+        alone = self.judges_alone(decision.phase, actions)
+        averaged = (
+            alone and getattr(self.knobs, "challengers", 0) > 0
+        )  # as policies/thompson_tolerances.py does
+        found = reasons_for(
+            self.problem, prior, known, actions, decision.query, alone=alone, averaged=averaged
+        )
+        return replace(decision, **found._asdict())
+
+    def judges_alone(self, phase: str, actions: Actions) -> bool:
+        """Whether the measurement is chosen for the action's own value, not for the comparison."""
+        return False
+
+    def decide(
+        self, state: State, evidence: Evidence, actions: Actions, rng: Generator, knobs: Any = None
+    ) -> Decision:
+        """What to play and what to measure, without the reasons; knobs: used instead of its own."""
+        knobs = self.knobs if knobs is None else knobs
+        draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
+        seen, exact = self.spectrum(state), self.exact(state)
+        if not isinstance(actions, Arms):
+            # within tolerances scipy finds the best action of a solid, which cannot be compiled
+            compilable = self.problem.limits is None
+            decide = step(decide_on_ball) if compilable else decide_on_ball
+            on_ball = decide(knobs, evidence, state.core_set, actions.body, draws)
+            query = Query(on_ball.action, on_ball.vector)
+            value, bound = _known(on_ball.value), _known(on_ball.bound)
+            return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
+        menu = _menu(self.problem, actions)
+        choice = step(decide_on_arms)(knobs, evidence, state.core_set, menu, draws)
+        choice = self._monitored(state, evidence, menu, choice)
+        phase, value = PHASES[choice.phase], _known(choice.value)
+        if choice.arm < 0:  # a basis vector; it need not be on the menu
+            return Decision(
+                Query(basis_vector(actions.dim, choice.arm), choice.vector), phase, value
+            )
+        query = Query(actions.vectors[choice.arm], choice.vector)
+        row = actions.row(choice.arm)
+        return Decision(query, phase, value, row, spectrum=seen, exact=exact)
+
+    def _monitored(self, state: State, evidence: Evidence, menu: Menu, choice: Choice) -> Choice:
+        watch = self.watch(State(evidence, state.core_set))
+        if watch is None or choice.phase != PLAY or not watch.is_due():
+            return choice
+        return after_monitor(watch.verdict(menu), evidence.last, menu, choice)
+
+    def watch(self, state: State) -> Watch | None:
+        """The lock-in monitor, if this policy has one."""
+        return None
+
+    def _draws(self, rng: Generator, *, on_ball: bool) -> Draws:
+        uniforms, normals = self.draws_per_round(on_ball=on_ball)
+        return Draws(
+            rng.random(uniforms) if uniforms else NO_DRAWS,
+            rng.standard_normal(normals) if normals else NO_DRAWS,
+        )
+
+    def tell(self, state: State, query: Query, feedback: float) -> State:
+        """The state after one more measurement; the given state is not changed."""
+        check_state(self, state)
+        action, index = checked_parts(self.problem, query)
+        number = checked_feedback(self.problem, feedback)
+        limit = self.learns_for()
+        if limit < FOREVER and state.round >= limit:
+            return state
+        # from Python this is faster than `copy_evidence`
+        copies = Evidence._make(map(np.ndarray.copy, state.evidence))
+        whose = self.fingerprint() if state.fingerprint is None else state.fingerprint
+        grown = State(copies, state.core_set.copy(), whose)
+        confidence = self.knobs.confidence
+        if confidence.discount < 1.0:
+            step(fade)(grown.evidence, confidence.rho, confidence.discount)
+        action = self.problem.lifted(action)
+        gain = np.empty(action.size)
+        with ieee_arithmetic():
+            step(absorb_with)(gain, copies, confidence.rho, action, index, number)
+            if self.rounds_until_review(state) == 1:
+                self.review(grown)
+        return grown
+
+    def admitted(self, actions: Actions) -> Actions:
+        """The actions; raises one sentence if this policy cannot play them."""
+        actions = checked_actions(self.problem, actions)
+        if not isinstance(actions, (Arms, UnitBall)) and not self.plays_solids:
+            raise InputError(
+                f"{type(self).__name__} plays arms and the unit ball, got {type(actions).__name__}"
+            )
+        return actions
+
+    def spectrum(self, state: State) -> Spectrum | None:
+        """Evidence about the rank; None if the policy knows the rank or does not need it."""
+        return None
+
+    def exact(self, state: State) -> bool | None:
+        """Whether the core set is proved to be the best subset; None where none was chosen."""
+        return None
+
+    def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
+        """How many uniforms and how many normals a round needs; the same numbers every round."""
+        return 0, self.problem.dim if on_ball else 0
+
+    def check(self, state: State, actions: Actions) -> None:
+        """Raise if this policy cannot continue from this state; warn of known problems."""
+
+    def learns_for(self) -> int:
+        """Number of measurements after which nothing more is learned."""
+        return FOREVER
+
+    def rounds_until_review(self, state: State) -> int:
+        """Rounds to play until `review` is due; at least 1."""
+        return FOREVER
+
+    def review(self, state: State) -> None:
+        """Work between rounds, when due; changes the state in place."""
+
+    def sweeps(self, state: State) -> Sweeps:
+        """Where a compiled run need not stop for a review that would change nothing."""
+        return NO_SWEEPS
+
+    def state_from_json(self, text: str) -> State:
+        """A state from its text; raises one sentence if policy, problem or rho differ."""
+        return read_state(self.fingerprint(), self.problem, self.init(), text)
+
+    def fingerprint(self) -> Fingerprint:
+        """Policy, problem and knobs on which the numbers of a state depend."""
+        return Fingerprint(type(self).__name__, facts_of(self.problem), self.learns_by())
+
+    def learns_by(self) -> dict[str, Any]:
+        """The knobs on which the numbers of a state depend, as JSON values."""
+        confidence = self.knobs.confidence
+        return {"rho": as_json(confidence.rho), "discount": confidence.discount}
+
+    def _expected(self, evidence: Evidence, pending: Sequence[Query]) -> Evidence:
+        """The evidence if the feedback of every pending query were as predicted.
+
+        The estimates do not change and the confidence sets shrink, so the next ask measures something
+        else.
+        """
+        if not pending:
+            return evidence
+        evidence = copy_evidence(evidence)
+        for query in pending:
+            checked = checked_query(self.problem, query)
+            action = self.problem.lifted(checked.action)
+            v, guess = checked.index, dot(action, evidence.centre[checked.index])
+            evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # keeps the noise estimate
+            absorb(evidence, self.knobs.confidence.rho, action, v, guess)
+        return evidence
+
+
+def check_state(policy: BuiltinPolicy, state: State) -> None:
+    """Raise unless the state is one of such a policy, and of a problem of the same size.
+
+    A state that is read from text is compared in full (state.py).
+    """
+    mine, whose = type(policy).__name__, state.fingerprint
+    if whose is not None and whose.policy != mine:
+        raise InputError(f"state must be that of a {mine}, got one of {shown(whose.policy)}")
+    expected = (policy.problem.n_vectors, policy.problem.width)
+    if state.evidence.centre.shape != expected:
+        n, width = state.evidence.centre.shape
+        raise InputError(
+            f"state must hold {expected[0]} vectors of {expected[1]} numbers for this problem, "
+            f"got {n} of {width}"
+        )
+
+
+def _menu(problem: Problem, arms: Arms) -> Menu:
+    """The arms as kernels read them, with the coordinate of the level where levels are learned."""
+    if not problem.intercept:
+        return Menu(arms.columns, arms.squared)
+    columns = np.ascontiguousarray(problem.lifted(arms.columns.T).T)
+    return Menu(columns, np.einsum("jk,jk->k", columns, columns))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
