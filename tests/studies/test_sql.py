@@ -26,6 +26,7 @@ from sidestep.errors import (
 from sidestep.studies.storage.copies import backup
 from sidestep.studies.storage.events import GENESIS, Entry, utc_now
 from sidestep.studies.storage.log import Head
+from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.record import verify
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.store import OPEN, Snapshot, open_store
@@ -438,3 +439,22 @@ def test_100000_events_are_reopened_in_under_a_third_of_a_second(storage):
     assert time.process_time() - before < 0.3
     assert (len(tail), tail[-1].hash) == (100, again.head("pilot").hash)
     again.close()
+
+
+def test_all_studies_are_listed_in_few_statements(path, monkeypatch):
+    """Ten studies and ninety differ by one statement, as fifty are read at once."""
+    store, run, counts = open_store(path), Ready._run, []
+    monkeypatch.setattr(Ready, "_run", lambda *given: counts.append(1) or run(*given))
+    needed = {}
+    for number in range(90):
+        store.create(f"study {number}", {}, actor="ada", body={})
+        if number + 1 in (10, 90):
+            counts.clear()
+            found = list(store.records())
+            needed[number + 1] = len(counts)
+            assert [(head.name, head.seq) for head, _ in found] == [
+                (f"study {each}", 1) for each in range(number + 1)
+            ]
+            assert all(events[-1].hash == head.hash for head, events in found)
+    assert needed == {10: 2, 90: 3}
+    store.close()

@@ -32,13 +32,16 @@ def list_studies(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
     Example: sidestep study list
     """
-    from sidestep.studies.cards.overview import list_card
-    from sidestep.studies.study import Study
+    from sidestep.studies.book import Book
+    from sidestep.studies.cards.overview import list_card, standing
+    from sidestep.studies.storage.store import open_store
 
-    print_card(
-        list_card([open_study(name, storage).show() for name in Study.list(storage)]),
-        as_json=as_json,
-    )
+    shown = []
+    for head, events in open_store(storage, create=False).records():
+        book = Book()
+        book.take(events)
+        shown.append(standing(head, book))
+    print_card(list_card(sorted(shown, key=lambda study: str(study["study"]))), as_json=as_json)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """What a study is and where it stands, from the record alone; and what its entries say, in words."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from sidestep.studies.book import Book, Question
 from sidestep.studies.cards.ask_card import tell_command
@@ -30,19 +31,23 @@ def show_card(plan: Plan, head: Head, book: Book, closed: str = "") -> Card:
         title=plan.title or head.name,
         aside=f"{counted(book.n_results, 'result')}, {rounds}",
         sections=tuple(sections),
-        data={
-            "study": head.name,
-            "status": head.status,
-            "results": book.n_results,
-            "rounds": book.rounds,
-            "counts": dict(book.counts),
-            "open": [question.to_json() for question in open_questions],
-            "entries": head.seq,
-            "hash": head.hash,
-            "updated": written(head.updated),
-            "config": head.config,
-        },
+        data=standing(head, book) | {"config": head.config},
     )
+
+
+def standing(head: Head, book: Book) -> dict[str, Any]:
+    """Where a study stands, for a program; without its set-up."""
+    return {
+        "study": head.name,
+        "status": head.status,
+        "results": book.n_results,
+        "rounds": book.rounds,
+        "counts": dict(book.counts),
+        "open": [question.to_json() for question in book.open.values()],
+        "entries": head.seq,
+        "hash": head.hash,
+        "updated": written(head.updated),
+    }
 
 
 def goal_text(plan: Plan) -> str:
@@ -114,31 +119,31 @@ def _next(head: Head, questions: list[Question]) -> Command:
     return Command("study.ask()", command("ask", head.name))
 
 
-def list_card(shown: list[Card]) -> Card:
+def list_card(shown: list[dict[str, Any]]) -> Card:
     """Every study on a line: where it stands, and whose turn it is."""
     rows = tuple(
         (
-            str(card.data["study"]),
-            counted(card.data["results"], "result"),
-            _turn(card),
-            f"changed {age_text(card.data['updated'])}",
+            str(study["study"]),
+            counted(study["results"], "result"),
+            _turn(study),
+            f"changed {age_text(study['updated'])}",
         )
-        for card in shown
+        for study in shown
     )
     empty = Prose("There is no study here yet: sidestep study create --example")
     return Card(
         kind="list",
         title=counted(len(shown), "study", "studies").capitalize(),
         sections=(Section("", (Table(rows) if rows else empty,)),),
-        data={"studies": [{k: v for k, v in card.data.items() if k != "config"} for card in shown]},
+        data={"studies": shown},
     )
 
 
-def _turn(card: Card) -> str:
+def _turn(study: dict[str, Any]) -> str:
     """Who is awaited: an answer, or a question."""
-    if card.data["status"] == CLOSED:
+    if study["status"] == CLOSED:
         return "closed"
-    questions = card.data["open"]
+    questions = study["open"]
     if not questions:
         return "ready to ask"
     return (

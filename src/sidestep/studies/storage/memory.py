@@ -121,6 +121,10 @@ class MemoryStore:
         heads = [kept.head for kept in list(self._studies.values())]
         return _page(heads, status, after, limit)
 
+    def records(self) -> Iterator[tuple[Head, Events]]:
+        """Every study with its whole record."""
+        yield from ((kept.head, kept.events) for kept in list(self._studies.values()))
+
     def head(self, name: str) -> Head:
         """The head of one study."""
         return self._kept(name).head

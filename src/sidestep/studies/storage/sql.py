@@ -32,6 +32,7 @@ from sidestep.studies.storage.store import (
 )
 from sidestep.studies.storage.tables import KEY_INDEX, SETTLED_INDEX
 
+STUDIES_AT_ONCE = 50  # whose records are read by one statement
 CHUNK = 1000  # rows per statement, when a whole study is imported
 
 
@@ -131,6 +132,22 @@ class SqlStore:
         """Heads by status, latest change first."""
         values = st.page_values(status, after, limit)
         return [st.head_of(row) for row in self.database.read(st.PAGE, values)]
+
+    def records(self) -> Iterator[tuple[Head, Events]]:
+        """Every study with its whole record, read in few statements and at one moment."""
+        where = self.database.where
+        with self.database.snapshot() as connection:
+            with sentences(where):
+                rows = st.HEADS.rows(connection, {})
+            for first in range(0, len(rows), STUDIES_AT_ONCE):
+                part = rows[first : first + STUDIES_AT_ONCE]
+                found: dict[int, Events] = {row[0]: [] for row in part}
+                with sentences(where):
+                    ends = {"study": part[0][0], "last": part[-1][0]}
+                    several = st.SEVERAL.rows(connection, ends)
+                for *event, study in several:
+                    found[study].append(st.event_of(event))
+                yield from ((st.head_of(row[1:]), found[row[0]]) for row in part)
 
     def head(self, name: str) -> Head:
         """The head of one study."""

@@ -47,6 +47,7 @@ _one = select(_s.id, *HEAD_COLUMNS).where(_s.name == bindparam("study"))
 STUDY = Ready(_one)
 LOCK = Ready(_one.with_for_update())  # SQLite ignores it: BEGIN IMMEDIATE has locked the file
 NAMES = Ready(select(_s.name))
+HEADS = Ready(select(_s.id, *HEAD_COLUMNS).order_by(_s.id))
 _status, _updated = bindparam("status", type_=Text), bindparam("updated", type_=Text)
 PAGE = Ready(
     select(*HEAD_COLUMNS)
@@ -92,6 +93,11 @@ _whole = select(*_e.values()[1:], *_t.values()[2:]).select_from(
 )
 _in_study = _whole.where(_e.study_id == _study)
 TAIL = Ready(_in_study.where(_e.seq > _seq).order_by(_e.seq).limit(_limit))
+SEVERAL = Ready(
+    _whole.add_columns(_e.study_id)
+    .where(_e.study_id >= _study, _e.study_id <= bindparam("last", type_=BigInteger))
+    .order_by(_e.study_id, _e.seq)
+)
 ABOUT = Ready(_in_study.where(_e.ticket == _seq).order_by(_e.seq))
 FIND = Ready(_in_study.where(_e.key == bindparam("sought")))
 NEW_EVENT = insert(EVENTS)

@@ -76,6 +76,10 @@ class Store(Protocol):
         """Heads by status, latest change first; `after` is the last one of the page before."""
         ...
 
+    def records(self) -> Iterable[tuple[Head, Events]]:
+        """Every study with its whole record, in no order."""
+        ...
+
     def head(self, name: str) -> Head:
         """The head of one study; StudyNotFound."""
         ...
