@@ -18,6 +18,7 @@ SERVED = "the database"  # of a service: its callers are not told where it is
 FULL = ("SQLITE_FULL", "53100")
 READ_ONLY = ("SQLITE_READONLY", "25006", "42501", "SQLITE_PERM", "SQLITE_AUTH")
 DAMAGED = ("SQLITE_CORRUPT", "XX001", "XX002")
+UNREADABLE = "letters"
 FOREIGN = ("SQLITE_NOTADB",)
 CANNOT_OPEN = ("SQLITE_CANTOPEN",)
 # a server that is going, starting or crowded
@@ -38,6 +39,8 @@ ROOM = 2**16  # bytes of that shared memory
 def code_of(error: BaseException) -> str:
     """SQLite's name of the error or PostgreSQL's SQLSTATE; empty for other errors."""
     cause = getattr(error, "orig", None) or error
+    if isinstance(cause, UnicodeDecodeError):  # SQLite names what is damaged, in damaged letters
+        return UNREADABLE
     return getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
 
 
@@ -94,7 +97,7 @@ def sentences(where: str, *, at_stake: bool = True) -> Iterator[None]:
     """Raise database errors as our exceptions."""
     try:
         yield
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, UnicodeDecodeError) as error:
         raise translated(error, where, at_stake=at_stake) from error
 
 
@@ -119,7 +122,7 @@ def _plainly(code: str, where: str, said: str) -> str:
         return (
             f"{what} is read-only for this user; nothing was saved; it can still be read ({said})"
         )
-    if code.startswith(DAMAGED):
+    if code.startswith(DAMAGED) or code == UNREADABLE:
         return f"{where} is damaged ({said}); restore a backup; nothing was changed"
     if code.startswith(FOREIGN):
         return f"{where} is not a SQLite database, or is damaged; nothing was changed"

@@ -14,6 +14,7 @@ from sidestep.studies.storage import statements as st
 from sidestep.studies.storage.database import Database
 from sidestep.studies.storage.engines import PATIENCE
 from sidestep.studies.storage.events import Body, Clock, Event, utc_now
+from sidestep.studies.storage.events import digest as digest_of
 from sidestep.studies.storage.faults import sentences, translated
 from sidestep.studies.storage.log import Events, Head, Log
 from sidestep.studies.storage.ready import Ready
@@ -179,7 +180,10 @@ class SqlStore:
 
     def blob(self, digest: str) -> str | None:
         """The text with this digest."""
-        return next((row[0] for row in self.database.read(st.BLOB, {"digest": digest})), None)
+        found = next((row[0] for row in self.database.read(st.BLOB, {"digest": digest})), None)
+        if found is not None and digest_of(found) != digest:
+            raise RecordError(f"the table {digest[:16]} was edited or damaged; restore a backup")
+        return None if found is None else str(found)
 
     def put_blob(self, digest: str, body: str) -> None:
         """Keep a text under its digest, once."""
