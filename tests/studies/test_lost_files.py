@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -274,3 +276,54 @@ def test_doctor_says_how_the_file_is_watched(file):
     found = [it for it in doctor(store) if it.what == "saved"]
     assert [(it.state, "4 entries" in it.sentence) for it in found] == [("ok", True)]
     store.close()
+
+
+REFUSES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+static int refuse(int command) { return command == F_SETLK || command == F_SETLKW; }
+int fcntl64(int file, int command, ...) {
+    va_list rest; va_start(rest, command); void *given = va_arg(rest, void *); va_end(rest);
+    if (refuse(command)) { errno = ENOLCK; return -1; }
+    return ((int (*)(int, int, ...))dlsym(RTLD_NEXT, "fcntl64"))(file, command, given);
+}
+int fcntl(int file, int command, ...) {
+    va_list rest; va_start(rest, command); void *given = va_arg(rest, void *); va_end(rest);
+    if (refuse(command)) { errno = ENOLCK; return -1; }
+    return ((int (*)(int, int, ...))dlsym(RTLD_NEXT, "fcntl"))(file, command, given);
+}
+"""
+
+OPENS = """
+import sys, time
+from sidestep.errors import StorageError
+from sidestep.studies.storage.sql import SqlStore
+begun = time.monotonic()
+try:
+    SqlStore.open(sys.argv[1])
+except StorageError as error:
+    print(error)
+print(time.monotonic() - begun)
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler is needed to refuse locks")
+def test_a_file_system_that_does_not_lock_is_said_at_once(tmp_path):
+    """As on a network disk: every lock is refused, which SQLite takes for a lock of another program."""
+    (tmp_path / "refuses.c").write_text(REFUSES)
+    library = tmp_path / "refuses.so"
+    build = ["cc", "-shared", "-fPIC", "-o", library, tmp_path / "refuses.c", "-ldl"]
+    subprocess.run(build, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", OPENS, tmp_path / "study.db"],
+        env=os.environ | {"LD_PRELOAD": str(library)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said, seconds = done.stdout.splitlines()
+    assert "does not lock files" in said
+    assert float(seconds) < 10  # half of the patience with another program

@@ -74,6 +74,7 @@ class Database:
         self._turn = threading.Lock()  # threads of one process queue here, not at the file
         self._has_turn: int | None = None
         self._opened = False
+        self._locks = False  # whether the file system is known to lock files
         self._prepare()
         if hidden:
             self.where = SERVED
@@ -233,6 +234,8 @@ class Database:
                 self._lock(file)
             except sqlite3.Error as error:
                 self._forget_read_only(connection, error)
+                if is_busy(error) and self.file:
+                    self._check_locks(self.file)
                 if not is_busy(error) or time.monotonic() > deadline:
                     raise translated(error, self.where, at_stake=False) from error
                 time.sleep(_short_nap())
@@ -248,6 +251,12 @@ class Database:
             here = held(connection.connection.driver_connection)
         connection.commit()
         self.file.saved(here)
+
+    def _check_locks(self, file: FileCheck) -> None:
+        """Raise, the first time that somebody else seems to hold a lock, if there are no locks at all."""
+        if not self._locks:
+            file.check_locks()
+            self._locks = True
 
     def _lock(self, file: Any) -> None:
         """Begin to write, or raise why not: a file that can only be read says so at its first change."""
@@ -293,6 +302,8 @@ class Database:
     def _nap(self, error: SQLAlchemyError, waited: float) -> float | None:
         """How long to sleep before another attempt, in seconds; None if another attempt is useless."""
         if is_busy(error):
+            if self.file:
+                self._check_locks(self.file)
             return _short_nap() if waited < self._waits.lock else None
         coming = is_away(error) if self._opened else is_starting(error)  # a wrong address: never
         if self.on_sqlite or not coming or waited > self._waits.away:

@@ -16,17 +16,21 @@ A difference is refused until the file is opened anew, and so is a file that hol
 """
 
 import ctypes
+import errno
+import fcntl
 import json
 import os
 import sqlite3
+import tempfile
 import time
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from sidestep.errors import StorageReplaced
+from sidestep.errors import StorageError, StorageReplaced
 
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 BESIDE = ("-wal", "-shm")  # SQLite's log, and the index of it that processes share
 HEAD = "-head"
 WIDTH = 200  # bytes of a head, always the same
@@ -122,6 +126,18 @@ class FileCheck:
                 os.pwrite(handle, held._replace(stamp=self._seen).to_line(), 0)
             finally:
                 os.close(handle)
+
+    def check_locks(self) -> None:
+        """Raise if the file system refuses locks, which SQLite takes for a lock of somebody else."""
+        try:
+            with tempfile.TemporaryFile(dir=Path(self._path).parent) as probe:
+                fcntl.lockf(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in NO_LOCKS:
+                raise StorageError(
+                    f"the file system of {self._path} does not lock files ({error.strerror}); nothing"
+                    " was saved; keep the file on a disk of this machine, or use PostgreSQL"
+                ) from error
 
     @property
     def entries(self) -> int:
