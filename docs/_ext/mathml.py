@@ -13,7 +13,11 @@ WARN = logging.getLogger(__name__).warning
 def mathml(node: Any, *, block: bool) -> str:
     """A formula; a warning, and so the end of the build, where a command is not known."""
     source = node.astext()
-    found: str = convert(source, display="block" if block else "inline")
+    try:
+        found: str = convert(source, display="block" if block else "inline")
+    except Exception as error:  # of a dozen classes
+        WARN("the formula is not understood (%r): %s", error, source, location=node)
+        return str(source)
     if "\\" in found or "<mi>&</mi>" in found:
         WARN("the formula has a command that MathML does not: %s", source, location=node)
     return found
