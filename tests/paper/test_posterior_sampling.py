@@ -5,7 +5,7 @@ Every constant of Theorem 4 was also checked with a separate implementation in p
 and from 0.5 to 9). Of 1,590,000 rounds none exceeded step 3; the largest reached 0.63 of it. The sum of
 min(m_t^2, 1) was at most 40.6 of 51.2 with equal noise and 20.7 of 211 with unequal noise, the rounds with
 m_t > 1 at most 23 of 51.2, and the mean of the longest draw of the target 1.40 to 1.90 where 2.01 to 2.65 is
-allowed. Regret and the advantage of the draw (step 1) differed by less than three standard errors everywhere.
+allowed. Regret and the advantage of the draw (step 1) differed by less than three standard errors.
 """
 
 import math
