@@ -1,11 +1,12 @@
 """Numerical checks of the proofs for posterior sampling on the ball (docs/theory.md, Theorems 4 and 5).
 
-Every constant of Theorem 4 was also checked with a separate implementation in plain numpy, on 1,500 worlds of
-60 rounds in each of seven settings (d from 3 to 8, s from 0 to 3, noise equal and from 0.02 to 1, costs equal
-and from 0.5 to 9). Of 1,590,000 rounds none exceeded step 3; the largest reached 0.63 of it. The sum of
-min(m_t^2, 1) was at most 40.6 of 51.2 with equal noise and 20.7 of 211 with unequal noise, the rounds with
-m_t > 1 at most 23 of 51.2, and the mean of the longest draw of the target 1.40 to 1.90 where 2.01 to 2.65 is
-allowed. Regret and the advantage of the draw (step 1) differed by less than three standard errors.
+Every constant of Theorem 4 was also checked with a separate implementation in plain numpy, on 1,500
+worlds of 60 rounds in each of seven settings (d from 3 to 8, s from 0 to 3, noise equal and from
+0.02 to 1, costs equal and from 0.5 to 9). Of 1,590,000 rounds none exceeded step 3; the largest
+reached 0.63 of it. The sum of min(m_t^2, 1) was at most 40.6 of 51.2 with equal noise and 20.7 of
+211 with unequal noise, the rounds with m_t > 1 at most 23 of 51.2, and the mean of the longest draw
+of the target 1.40 to 1.90 where 2.01 to 2.65 is allowed. Regret and the advantage of the draw (step
+1) differed by less than three standard errors.
 """
 
 import math
