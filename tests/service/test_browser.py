@@ -209,6 +209,7 @@ def test_a_study_is_set_up_in_the_browser(story, tmp_path):
         page = it.open("/")
         page.get_by_role("link", name="Begin from an example").click()
         page.get_by_label("Aim").select_option("clean")
+        page.get_by_text("Advanced").click()
         page.get_by_label("Directions of side effects").fill("2")
         high = page.get_by_label("to in row 1").first
         high.fill("fourty")

@@ -13,6 +13,7 @@ from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.shell import page
 from sidestep.service.pages.study_view import common
+from sidestep.service.pages.views import plausible_text
 from sidestep.studies.answers import Kept, entry_of, find_answer
 from sidestep.studies.cards.words import listed, measured_text, typed_text
 from sidestep.studies.factors import Setting
@@ -71,6 +72,7 @@ def settled_entry(
         "stays": _stays(study, event.body, waiting),
         "outcome": "",
         "unit": "",
+        "typical": "",
         "value": "",
         "action": {},
         "holds": "",
@@ -81,6 +83,7 @@ def settled_entry(
     return context | {
         "outcome": outcome.name,
         "unit": outcome.unit,
+        "typical": plausible_text(outcome),
         "value": "" if now is None else typed_text(outcome, now),
         "action": answer.action,
         "holds": ""

@@ -14,11 +14,13 @@ from sidestep.service.pages.mistakes import (
     factor_of,
     outcome_of,
 )
-from sidestep.service.pages.views import question_view
+from sidestep.service.pages.views import plain_typed, question_view
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
 from sidestep.studies.cards.overview import apart_text
 from sidestep.studies.factors import Factor
+from sidestep.studies.outcomes import Outcome
+from sidestep.studies.plan import Plan
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.store import check_name
 from sidestep.studies.study import Study
@@ -189,3 +191,87 @@ EXAMPLE: dict[str, tuple[str, ...]] = {
     "p.harm": ("both", "fall", "both"),
     "p.baseline": ("4.2", "", ""),
 }
+
+
+HINTS = {  # what a field may hold
+    **{name: f"such as {values[0]}" for name, values in EXAMPLE.items() if name.endswith(".name")},
+    "f.unit": "mg/day",
+    "f.low": "0",
+    "f.high": "40",
+    "f.step": "10, or none",
+    "f.levels": "0; 5; 20, or no; yes",
+    "f.baseline": "20",
+    "t.unit": "mmHg",
+    "t.low": "100",
+    "t.high": "190",
+    "t.baseline": "150",
+    "t.matters": "1",
+    "p.unit": "mmol/L",
+    "p.low": "3",
+    "p.high": "6",
+    "p.tolerance": "0.3",
+    "p.baseline": "4.2",
+}
+
+
+def form_like(plan: Plan) -> Form:
+    """The form of a study like this one: everything that the form has, but for its name and seed."""
+    form = {"title": [plan.title], "vocabulary": [plan.vocabulary], "aim": [plan.aim]}
+    form["rank"] = ["" if plan.rank is None else str(plan.rank)]
+    if caution := plan.knobs.get("caution"):
+        form["caution"] = [f"{100 * caution:g}"]
+    rows = [_factor_row(factor) for factor in plan.factors]
+    form |= {f"f.{field}": [row.get(field, "") for row in rows] for field in FACTOR}
+    form |= {f"t.{field}": [text] for field, text in _outcome_row(plan.target).items()}
+    form["t.goal"] = ["lower" if plan.target.sign < 0 else "raise"]
+    others = [_outcome_row(outcome) for outcome in plan.protected]
+    form |= {f"p.{field}": [row.get(field, "") for row in others] for field in PROTECTED}
+    if plan.candidates.kind == "table":
+        lines = [[factor.name for factor in plan.factors], *plan.candidates.rows]
+        form["candidates"] = ["\n".join("\t".join(map(plain_typed, line)) for line in lines)]
+    return Form(form)
+
+
+def not_in_form(plan: Plan) -> list[str]:
+    """What a study has that the form has no field for."""
+    usual = ("name", "low", "high", "unit", "step", "levels", "baseline")
+    shown = ("name", "unit", "goal", "baseline", "range", "tolerance", "matters")
+    found = {
+        f"{field} of {each.name}"
+        for fields, several in ((usual, plan.factors), (shown, plan.outcomes))
+        for each in several
+        for field in each.to_config()
+        if field not in fields and each.to_config()[field] != _USUAL.get(field)
+    }
+    told = {"model": plan.model, "resolution": plan.resolution}
+    found |= {name for name, value in told.items() if value is not None}
+    found |= {f"context {factor.name}" for factor in plan.context}
+    return sorted(found)
+
+
+_USUAL = {"cost": 1.0}
+
+
+def _factor_row(factor: Factor) -> dict[str, str]:
+    row = {"name": factor.name, "unit": factor.unit, "baseline": plain_typed(factor.baseline or 0)}
+    if not factor.is_number or factor.levels is not None:
+        return row | {"levels": "; ".join(map(plain_typed, factor.grid))}
+    row |= {"low": plain_typed(factor.low or 0), "high": plain_typed(factor.high or 0)}
+    return row | ({} if factor.step is None else {"step": plain_typed(factor.step)})
+
+
+def _outcome_row(outcome: Outcome) -> dict[str, str]:
+    row = {"name": outcome.name, "unit": outcome.unit}
+    row |= {"low": plain_typed(outcome.low), "high": plain_typed(outcome.high), "harm": "both"}
+    for field in ("baseline", "matters"):
+        value = getattr(outcome, field)
+        row[field] = "" if value is None else plain_typed(value)
+    low, high = outcome.limits
+    if low is None and high is not None:
+        return row | {"tolerance": plain_typed(high), "harm": "rise"}
+    if high is None and low is not None:
+        return row | {"tolerance": plain_typed(-low), "harm": "fall"}
+    if low is None or high is None:
+        return row | {"tolerance": ""}
+    both = plain_typed(high) if high == -low else f"{plain_typed(low)} to {plain_typed(high)}"
+    return row | {"tolerance": both}

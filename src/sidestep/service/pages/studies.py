@@ -1,5 +1,6 @@
 """The list of studies, with whose turn it is; and the set-up of a study, with its first question."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,7 +11,15 @@ from sidestep.service import listing
 from sidestep.service.auth import Caller
 from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.mistakes import FACTOR, PROTECTED, TARGET, Mistakes
-from sidestep.service.pages.setup import example_form, first_question, read_setup, rows_of
+from sidestep.service.pages.setup import (
+    HINTS,
+    example_form,
+    first_question,
+    form_like,
+    not_in_form,
+    read_setup,
+    rows_of,
+)
 from sidestep.service.pages.shell import go, page, study_path
 from sidestep.service.pages.study_view import ending_view
 from sidestep.service.pages.views import day_text
@@ -44,8 +53,13 @@ def studies(
 
 
 @list_pages.get("/new")
-def new(request: Request, caller: Owner) -> Response:
-    """An empty form, or the example's."""
+def new(
+    request: Request, caller: Owner, like: Annotated[str | None, Query(max_length=100)] = None
+) -> Response:
+    """An empty form, the example's, or that of a study like another."""
+    if like is not None:
+        plan = request.app.state.desk.study(like).plan
+        return _new_page(request, caller, form_like(plan), like=like, left=not_in_form(plan))
     form = example_form() if "example" in request.query_params else Form()
     return _new_page(request, caller, form)
 
@@ -77,6 +91,8 @@ def _new_page(
     *,
     preview: dict[str, Any] | None = None,
     mistakes: Mistakes | None = None,
+    like: str = "",
+    left: Sequence[str] = (),
 ) -> Response:
     context = {
         "form": form,
@@ -84,6 +100,9 @@ def _new_page(
         "labels": {"f": FACTOR, "t": TARGET, "p": PROTECTED},
         "preview": preview,
         "mistakes": mistakes or {},
+        "hints": HINTS,
+        "like": like,
+        "left": listed(list(left)) if left else "",
     }
     return page(request, "new.html", context, 422 if mistakes else 200, caller=caller)
 

@@ -19,7 +19,7 @@ from sidestep.studies.cards.card import VERDICTS, WITHIN
 from sidestep.studies.cards.overview import goal_text
 from sidestep.studies.cards.words import listed, named, plain
 from sidestep.studies.closing import decided_text, ending_of
-from sidestep.studies.people.roles import ROLES
+from sidestep.studies.people.roles import ADMIN, EVERYWHERE, ROLES
 from sidestep.studies.plan import Plan
 from sidestep.studies.request import CONFIRM
 from sidestep.studies.storage.events import Event
@@ -79,6 +79,11 @@ def common(visit: Visit) -> dict[str, Any]:
         "words": plan.words,
         "goal": goal_text(plan),
         "plan": plan,
+        "heading": ", ".join(
+            [each.name for each in (*plan.factors, *plan.context)]
+            + [each.name for each in plan.outcomes]
+        ),
+        "owner": rights.allow(ADMIN, EVERYWHERE),
         "may": {role: rights.allow(role, study.name) for role in ROLES},
         "closed": ending_view(study),
     }

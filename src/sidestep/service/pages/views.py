@@ -87,6 +87,7 @@ class Field(NamedTuple):
     label: str
     unit: str
     hint: str
+    example: str  # of what may be typed
 
 
 def question_view(plan: Plan, question: Question) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def field_of(plan: Plan, name: str, body: Mapping[str, Any]) -> Field:
     hint = asked_twice_text(outcome, expected)
     if expected:
         hint = f"Expected {expect_text(outcome, expected)}. {hint}"
-    return Field(name, capital(name), outcome.unit, hint)
+    return Field(name, capital(name), outcome.unit, hint, plausible_text(outcome))
 
 
 def share_rows(body: Mapping[str, Any]) -> list[Share]:
@@ -249,6 +250,11 @@ def plain_typed(value: Value) -> str:
 def example_text(factor: Factor) -> str:
     """What a field of a factor may hold: 0 to 40."""
     return f"{plain(factor.low or 0)} to {plain(factor.high or 0)}"
+
+
+def plausible_text(outcome: Outcome) -> str:
+    """What a field of an outcome may hold: 100 to 190."""
+    return f"{plain(outcome.low)} to {plain(outcome.high)}"
 
 
 def capital(text: str) -> str:
