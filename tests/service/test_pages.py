@@ -730,7 +730,9 @@ def test_candidates_may_be_pasted_from_a_sheet(running, browser):
 
 def test_a_panel_and_words_and_a_box_have_their_pages(running, browser):
     clinic(running.store, "panel").ask(panel=2, actor="Ada")
-    assert browser.get("/studies/panel").text.count('name="value.') == 2
+    assert (
+        browser.get("/studies/panel").text.count('name="value.') == 4
+    )  # with what else was measured
     words = [Factor("salt", levels=["none", "some"]), Factor("heat", levels=[1, 2, 3])]
     clinic(running.store, "words", factors=words).ask(actor="Ada")
     assert "salt" in browser.get("/studies/words").text

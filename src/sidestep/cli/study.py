@@ -177,11 +177,15 @@ def tell(
     change: Change = None,
     against: Against = None,
     block: Block = None,
+    on: Annotated[
+        str | None, typer.Option(help="The day on which it was measured: 2026-11-18.")
+    ] = None,
     measured: Measured = None,
     given: Given = None,
     context: Context = None,
     reason: Annotated[
-        str | None, typer.Option(help="Why a surprising result is right; it is recorded.")
+        str | None,
+        typer.Option(help="Why a surprising result is right, or another note; it is recorded."),
     ] = None,
     yes: Yes = False,
     storage: Storage = DEFAULT,
@@ -211,6 +215,7 @@ def tell(
         result,
         **parts,
         block=block,
+        on=on,
         measured=measured,
         given=values_of(study.plan.factors, given, "given"),
         context=values_of(study.plan.context, context, "context"),

@@ -30,6 +30,7 @@ from sidestep.service.pages.people import people_pages
 from sidestep.service.pages.record import record_pages
 from sidestep.service.pages.studies import list_pages
 from sidestep.service.pages.study import study_pages
+from sidestep.service.pages.visits import visit_pages
 from sidestep.service.passwords import Guard
 from sidestep.service.problems import HttpProblem, places, plain_kind, problem
 from sidestep.service.routes import api
@@ -48,6 +49,7 @@ from sidestep.studies.study import Study
 PAGES = (
     list_pages,
     study_pages,
+    visit_pages,
     answering,
     record_pages,
     people_pages,

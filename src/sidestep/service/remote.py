@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -30,7 +31,7 @@ from sidestep.studies.storage.events import LONGEST_REASON, check_words
 from sidestep.studies.storage.exchange import event_from_json, write_lines
 from sidestep.studies.storage.log import Events
 from sidestep.studies.ticket import Receipt, Ticket, receipt_of, ticket_of
-from sidestep.studies.values import checked_number, shown
+from sidestep.studies.values import checked_day, checked_number, shown
 
 PAGE = 1000
 Context = Mapping[str, Any] | None
@@ -88,6 +89,7 @@ class RemoteStudy:
         change: float | str | None = None,
         against: Mapping[str, object] | None = None,
         block: str | None = None,
+        on: date | str | None = None,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
         context: Context = None,
@@ -101,6 +103,7 @@ class RemoteStudy:
             "value": _checked(value, measured, parts),
             **parts,
             "block": block,
+            "on": None if on is None else checked_day("on", on),
             "measured": measured,
             "given": given,
             "context": context,

@@ -163,6 +163,9 @@ class ReportIn(Strict):
     against: Setting | None = None
 
 
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="such as 2026-11-18")]
+
+
 class Answer(Signed):
     """A result, or one for every outcome of a panel."""
 
@@ -177,6 +180,7 @@ class Answer(Signed):
     repeats: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     against: Setting | None = None
     block: Name | None = None
+    on: Annotated[Day | None, Field(description="The day on which it was measured.")] = None
     measured: Name | None = None
     given: Setting | None = None
     context: Setting | None = None

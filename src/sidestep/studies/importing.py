@@ -6,8 +6,8 @@ long    a column for every factor, and the columns `outcome` and `value`
 Beside the column of an outcome there may be its standard error ("potassium se") or the number of
 measurements that it is the mean of ("potassium repeats"); in a long table the columns `se` and `repeats`.
 A cell may say "< 0.3" for what is below detection, "2.31 ± 0.12", or "change -0.4 ± 0.2". The column
-`block` names a batch, a device or a laboratory. Instead of the factors either may have the column
-`candidate`, with the numbers of candidates.
+`block` names a batch, a device or a laboratory, `date` the day (2026-11-18). Instead of the factors
+either may have the column `candidate`, with the numbers of candidates.
 """
 
 import math
@@ -26,12 +26,13 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.recording import Author, Told, Written, results_of
 from sidestep.studies.storage.events import written
 from sidestep.studies.storage.log import Log
-from sidestep.studies.values import read_number
+from sidestep.studies.values import checked_day, read_number
 
 MOST = 10_000  # results at once
 NAMED = 5  # wrong rows that are named
 CANDIDATE = "candidate"  # column that names a setting by its number
 BESIDE = ("se", "repeats")  # columns beside that of an outcome: "potassium se"
+DATE = "date"  # column of the day on which a row was measured
 BLOCK = "block"  # column of the batch, the device or the laboratory
 
 Row = dict[str, Any]
@@ -111,13 +112,13 @@ def _numbered(plan: Plan, columns: Columns) -> list[tuple[int, Row]]:
                 f"results must have a column for every factor, or {CANDIDATE!r} with numbers of "
                 f"candidates, got none for {factor.name!r}"
             )
-    measured = _measured(plan, columns)
+    measured, days = _measured(plan, columns), _days(plan, columns)
     found: list[tuple[int, Row]] = []
     wrong: list[str] = []
     for number in range(len(next(iter(columns.values())))):
         cells = {name: column[number] for name, column in columns.items()}
         try:
-            found += [(number, row) for row in _row(plan, cells, measured)]
+            found += [(number, row | days[number]) for row in _row(plan, cells, measured)]
         except InputError as error:
             wrong.append(f"row {number}: {error}")
     if wrong:
@@ -182,7 +183,20 @@ def _beside(plan: Plan, columns: Columns) -> set[str]:
     """The columns that hold the error or the repeats of a result, and the batch of a row."""
     prefixes = [f"{name} " for name in _measured(plan, columns)] or [""]
     known = {f"{prefix}{part}" for prefix in prefixes for part in BESIDE} | {BLOCK}
+    known |= {DATE} if any(_days(plan, columns)) else set()
     return known & set(columns)
+
+
+def _days(plan: Plan, columns: Columns) -> list[Row]:
+    """The day of every row; none where the column has other words than days, and then it is unused."""
+    names = {each.name for each in (*plan.factors, *plan.context)}
+    cells: list[Any] = [None] * len(next(iter(columns.values())))
+    if DATE not in names:
+        cells = columns.get(DATE, cells)
+    try:
+        return [{} if _is_empty(cell) else {"on": checked_day(DATE, cell)} for cell in cells]
+    except InputError:
+        return [{} for _ in cells]
 
 
 def _names_candidates(plan: Plan, columns: Columns) -> bool:

@@ -28,7 +28,7 @@ from sidestep.studies.plan import Plan
 from sidestep.studies.request import context_of
 from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.log import Log
-from sidestep.studies.values import shown
+from sidestep.studies.values import checked_day, shown
 
 
 class Told(NamedTuple):
@@ -40,6 +40,7 @@ class Told(NamedTuple):
     context: Mapping[str, Any] | None = None
     reason: str | None = None  # why a surprising value is right
     block: str | None = None  # batch, device or laboratory of the round
+    on: object = None  # the day on which it was measured
 
 
 class Written(NamedTuple):
@@ -93,7 +94,7 @@ def tell(log: Log, plan: Plan, ticket: int, told: Told, author: Author) -> Writt
             "answered",
             ticket=ticket,
             outcome=name,
-            body=_answer(name, result, action, context, given=bool(told.given)),
+            body=_answer(name, result, action, context, told),
             actor=author.actor,
             reason=told.reason,
             key=author.key if place == 0 else None,
@@ -121,7 +122,7 @@ def tell_unasked(log: Log, plan: Plan, told: Told, author: Author) -> Written:
     events = [
         log.append(
             "answered",
-            body=_answer(name, result, action, context, given=True),
+            body=_answer(name, result, action, context, told),
             outcome=name,
             actor=author.actor,
             reason=told.reason,
@@ -308,9 +309,11 @@ def _changed(plan: Plan, action: Setting, given: Mapping[str, object] | None) ->
 
 
 def _answer(
-    name: str, result: Measurement, action: Setting, context: Any, *, given: bool
+    name: str, result: Measurement, action: Setting, context: Any, told: Told
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"outcome": name, **result.to_body(), "action": action}
     if context:
         body["context"] = context
-    return {**body, "given": True} if given else body
+    if told.on is not None:
+        body["on"] = checked_day("the day of a result", told.on)
+    return {**body, "given": True} if told.given else body

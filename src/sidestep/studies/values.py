@@ -14,6 +14,8 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+from datetime import date
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -108,6 +110,15 @@ def checked_name(what: str, value: object) -> str:
             f"{what} must be one line of 1 to {LONGEST_NAME} characters, got {shown(value)}"
         )
     return str(value)
+
+
+def checked_day(what: str, value: object) -> str:
+    """A day as the record keeps it, 2026-11-18; from a date, or from such a text."""
+    text = value.isoformat() if isinstance(value, date) else value
+    if isinstance(text, str):
+        with suppress(ValueError):
+            return date.fromisoformat(text.strip()[:10]).isoformat()
+    raise InputError(f"{what} must be a day such as 2026-11-18, got {shown(value)}")
 
 
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}

@@ -1,6 +1,7 @@
 """The methods of a study that write: results, corrections, withdrawals, closing. They need no numpy."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from typing import Any
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ class Writing(Reading):
         change: float | str | None = None,
         against: Mapping[str, object] | None = None,
         block: str | None = None,
+        on: date | str | None = None,
         measured: str | None = None,
         given: Mapping[str, object] | None = None,
         context: Mapping[str, Any] | None = None,
@@ -49,16 +51,17 @@ class Writing(Reading):
                    percent for an outcome on a log scale: "-4%"
         against    the setting of that control, if it is not the baseline: {"dose": 10}
         block      batch, device or laboratory, which may have a level of its own
+        on         the day on which it was measured, a date or "2026-11-18"; it changes no estimate
         measured   the outcome that was measured, if not the one asked for
         given      what was really done, if not what was asked: {"dose": 35}
         context    context values of that round
-        reason     why a surprising result is right
+        reason     why a surprising result is right, or another note
         actor      who tells; None: the actor who opened the study
         key        a repeated request with the same key is carried out once
         With ticket None it is a result without a question: `measured` and `given` describe it.
         """
         parts = {"se": se, "repeats": repeats, "below": below, "change": change, "against": against}
-        told = Told(report_of(value, **parts), measured, given, context, reason, block)
+        told = Told(report_of(value, **parts), measured, given, context, reason, block, on)
         number = _number(ticket)
         author = Author(actor or self.actor, key)
         if number is None:

@@ -133,8 +133,12 @@ def _cell(outcome: Outcome, effect: Effect) -> Cell:
 
 
 def csv_text(explanation: Explanation) -> str:
-    """Every candidate as CSV without cells that a spreadsheet would execute."""
-    columns = explanation.to_columns()
+    """Every candidate as CSV."""
+    return csv_of(explanation.to_columns())
+
+
+def csv_of(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Columns as CSV without cells that a spreadsheet would execute."""
     written = io.StringIO()
     table = csv.writer(written)
     table.writerow([_safe(name) for name in columns])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from sidestep.service.pages.views import capital, day_text
+from sidestep.service.pages.views import capital, day_name, day_text
 from sidestep.studies.cards.words import counted, measured_text, named, plain, set_text
 from sidestep.studies.measurement import measurement_of_body
 from sidestep.studies.plan import Plan
@@ -67,6 +67,8 @@ def _answered(plan: Plan, event: Event, about: list[Event]) -> tuple[str, str]:
     body = event.body
     told = measured_text(plan.outcome(body["outcome"]), measurement_of_body(body), plan.factors)
     text = f"{capital(body['outcome'])} {told}."
+    if body.get("on"):
+        text += f" Measured on {day_name(body['on'])}."
     if body.get("given"):
         text += f" {capital(plan.words.done)}: {named(plan, body['action'])}."
     later = [

@@ -28,11 +28,19 @@ def receipt_view(study: OpenStudy, entry: int, reader: str) -> dict[str, Any] | 
         "kind": event.kind,
         "headline": headline(plan, event) or line.title.removesuffix("."),
         "what": f"{line.title} {line.text}",
+        "also": also_saved(study, event),
         "at": line.at,
         "by": "you" if event.actor == reader else event.actor,
         "changed": changed_text(study, event) if event.kind in CHANGING else "",
         "correctable": event.kind == "answered",
     }
+
+
+def also_saved(study: OpenStudy, event: Event) -> list[tuple[int, str]]:
+    """The other results of a question that were saved after this one: entry and result."""
+    about = study.verbs.about(event.ticket) if event.kind == "answered" and event.ticket else []
+    later = [each for each in about if each.kind == "answered" and each.seq > event.seq]
+    return [(line.seq, line.text) for line in lines_of(study.plan, later, study.verbs.about)]
 
 
 def headline(plan: Plan, event: Event) -> str:

@@ -77,6 +77,7 @@ def common(visit: Visit) -> dict[str, Any]:
         "name": study.name,
         "title": plan.title or study.name,
         "words": plan.words,
+        "several": several_text(plan.words.round),
         "goal": goal_text(plan),
         "plan": plan,
         "heading": ", ".join(
@@ -87,6 +88,11 @@ def common(visit: Visit) -> dict[str, Any]:
         "may": {role: rights.allow(role, study.name) for role in ROLES},
         "closed": ending_view(study),
     }
+
+
+def several_text(word: str) -> str:
+    """The plural of a round: visits, batches."""
+    return f"{word}es" if word.endswith("ch") else f"{word}s"
 
 
 def ending_view(study: OpenStudy) -> dict[str, str] | None:

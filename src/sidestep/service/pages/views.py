@@ -1,7 +1,7 @@
 """What a template shows of a question, of an effect, of the record: words of the cards, and pictures."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from sidestep.service.pages import svg
@@ -88,6 +88,7 @@ class Field(NamedTuple):
     unit: str
     hint: str
     example: str  # of what may be typed
+    place: int  # of the outcome
 
 
 def question_view(plan: Plan, question: Question) -> dict[str, Any]:
@@ -103,6 +104,11 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
         "confirming": body.get("purpose") == "confirm",
         "given": given_rows(plan, body),
         "fields": [field_of(plan, name, body) for name in question.waiting],
+        "others": [
+            field_of(plan, each.name, body)
+            for each in plan.outcomes
+            if each.name not in question.panel
+        ],
         "why": _why(plan, body),
         "shares": share_rows(body),
         "price": noted_price(plan, body),
@@ -135,7 +141,7 @@ def field_of(plan: Plan, name: str, body: Mapping[str, Any]) -> Field:
     hint = asked_twice_text(outcome, expected)
     if expected:
         hint = f"Expected {expect_text(outcome, expected)}. {hint}"
-    return Field(name, capital(name), outcome.unit, hint, plausible_text(outcome))
+    return Field(name, capital(name), outcome.unit, hint, plausible_text(outcome), plan.index(name))
 
 
 def share_rows(body: Mapping[str, Any]) -> list[Share]:
@@ -265,6 +271,12 @@ def capital(text: str) -> str:
 def uncapital(text: str) -> str:
     """The same as it stands within a sentence."""
     return text[:1].lower() + text[1:]
+
+
+def day_name(day: str) -> str:
+    """A day as a person says it: 18 November 2026."""
+    at = date.fromisoformat(day)
+    return f"{at.day} {at:%B} {at.year}"
 
 
 def day_text(at: str | datetime) -> str:
