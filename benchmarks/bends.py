@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from bend_worlds import FAMILIES, TUNING, World, formulas, random_world
 from sidestep.studies.learning import recommendation
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.learner import Learner, Observation, told_of
-from sidestep.studies.learning.next_question import next_result, next_visit
+from sidestep.studies.learning.next_question import Asked, Inquiry, next_question
 from sidestep.studies.learning.prior import Grid, Prior, prior_of
 from sidestep.studies.learning.recommendation import choice_of
 
@@ -33,11 +33,9 @@ ENDS = (0.025, 0.975)
 
 
 def told_for(world: World, told: str) -> list:
-    noise = world.noise / world.half
-    return [
-        told_of({"noise": float(n), "rough": (n / 1.6, n * 1.6), "nothing": None}[told])
-        for n in noise
-    ]
+    known = {"noise": float, "level": float, "rough": lambda n: (n / 1.6, n * 1.6)}
+    noise = known.get(told, lambda n: None)
+    return [told_of(noise(n), level_told=told == "level") for n in world.noise / world.half]
 
 
 class Judged(dict):
@@ -75,13 +73,17 @@ def study(
     design: str = "aimed",
     last: int = 60,
     variation: str = "",
+    choose: Callable[[Inquiry, int], Asked] = next_question,
 ) -> Iterator[tuple[int, Judged]]:
     rng = np.random.default_rng([4242, seed])
     noise = world.noise / world.half
     learner = Learner(features, told_for(world, told), prior)
     level = (world.truth[:, world.base] - world.ranges.mean(axis=1)) / world.half
     level[0] *= world.sign
+    if told == "level":  # the zero of the scale is then the level that was told, which is true
+        level = np.zeros_like(level)
     count = len(world.outcomes)
+    counts = np.zeros(count, dtype=int)
     stops = VISITS if visits else SINGLE
     drift = rng.standard_normal(count) * 0
     order = rng.permutation(len(world.settings))
@@ -92,13 +94,14 @@ def study(
         if design == "random":
             setting = int(order[(number - 1) % len(order)])
             outcome = (number - 1) % count
-        elif visits:
-            setting, outcome = next_visit(belief, effects, values, world.scaled_limits), -1
         else:
-            outcome, setting = next_result(belief, effects, values, world.scaled_limits, number - 1)
+            inquiry = Inquiry(effects, values, world.scaled_limits, counts)
+            asked = choose(inquiry, count if visits else 1)
+            setting, outcome = asked.number, asked.outcomes[0]
         if variation == "drift":
             drift = drift + rng.standard_normal(count) * noise / np.sqrt(last)
         for each in range(count) if visits else [outcome]:
+            counts[each] += 1
             place = int(points.place[setting])
             more = noise[each]
             if variation in ("se", "half"):
@@ -196,7 +199,7 @@ def main() -> None:
     words.add_argument("--factors", type=int)
     words.add_argument("--shape", choices=["smooth", "straight"])
     words.add_argument("--visits", action="store_true")
-    words.add_argument("--told", default="noise", choices=["noise", "rough", "nothing"])
+    words.add_argument("--told", default="noise", choices=["noise", "level", "rough", "nothing"])
     words.add_argument("--design", default="aimed", choices=["aimed", "random"])
     words.add_argument("--variation", default="")
     words.add_argument("--last", type=int, default=60)

@@ -8,6 +8,7 @@ whose weights sum to less than DROPPED, which can change it by no more than that
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
@@ -95,6 +96,20 @@ class Learner:
         self.sums = list(sums)
         self._readings = [None] * len(self.told)
         self._belief = None
+
+    def expecting(self, awaited: Sequence[tuple[int, int]]) -> "Learner":
+        """The same with results that are still awaited, (outcome, place) each, as they are expected."""
+        if not awaited:
+            return self
+        places = np.array([place for _, place in awaited])
+        values = self.belief().values(self.features.at(places))
+        other = Learner(self.features, self.told, self.prior, self.parts)
+        other.take([Sums(dict(each.rows), each.width) for each in self.sums])
+        last = max((key.epoch * s.width for s in self.sums for key in s.rows), default=0)
+        for number, (outcome, place) in enumerate(awaited):
+            value = float(values.mean(outcome)[number])
+            other.add(outcome, Observation(place, value, round=last))
+        return other
 
     def belief(self) -> "Belief":
         """What is believed after all results so far."""
@@ -353,6 +368,11 @@ class Effects:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def only(self, rows: Any) -> "Effects":
+        """The same of some of the settings."""
+        points = self.points.only(rows)
+        return self.belief.values(points) if self.levelled else self.belief.at(points)
 
     @property
     def moved(self) -> BoolArray:

@@ -1,66 +1,217 @@
-"""Which result to ask for next: what most raises the chance that contenders are within all limits."""
+"""Which results to ask for next: what most raises the chance that contenders are within all limits.
+
+A study knows enough when the setting that it recommends is surely within all limits. So the
+contenders are the settings with the largest (effect + half its s.d.) x P(within all limits), and a
+question is worth by how much its result is expected to raise the mean log P(within) of the contenders,
+for its cost. What a result would be is not known: it is assumed to halve the estimates, which are the
+largest of many. The target, whose effects decide which settings contend, has every fifth of all
+questions, where a result most lowers the mean variance of its effects. No outcome is asked a third
+time before every outcome was asked once.
+
+Nothing here is drawn, except where the patient of today comes first: there the setting is the best of
+one draw from the belief. Gains are rounded to nine decimals, and the lowest number wins a tie.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.learning.learner import Belief, Effects, Limits
+from sidestep.studies.learning.rows import BoolArray
 
 CONTENDERS = 5
+DRAWN = 40  # settings that are drawn, where the patient of today comes first
 AVERAGED = 50  # so many settings, spread over the list, stand for all in an average
-GOAL_EVERY = 5  # every so manieth question is about the target
-KNOWN = 0.1  # s.d. at which the level of an outcome that was never measured counts as known
+TARGET_SHARE = 0.2  # of all that is spent on questions
+OPTIMISM = 0.5  # s.d. of a setting's effect that count as effect while it contends
+KEPT = 0.5  # of an estimate is expected to last: contenders are the largest of many
+UNMEASURED = 0.1  # s.d. at which the level of an outcome that was never measured counts as known
+ROUNDED = 9  # decimals that decide
 
 
-def contenders_of(effects: Effects, within: FloatArray) -> IntArray:
-    """The settings with the largest (effect + half its s.d.) x P(within all limits)."""
-    hope = (effects.mean(0) + 0.5 * effects.spread(0)) * within
-    moved = np.where(effects.moved, hope, -np.inf)
-    return np.argsort(-np.round(moved, 9), kind="stable")[:CONTENDERS]
+@dataclass(frozen=True)
+class Inquiry:
+    """What a question is chosen from.
+
+    effects    of the settings, on every outcome
+    values     the same as they would be measured
+    limits     of the effects on every outcome, the target's is None
+    counts     results of every outcome, with those that are awaited
+    rows       numbers of the settings that may be asked; None: all
+    outcomes   that may be measured; None: all
+    costs      of a result of every outcome; None: all the same
+    never      limits of every outcome's expected result
+    """
+
+    effects: Effects
+    values: Effects
+    limits: Sequence[Limits | None]
+    counts: Sequence[int]
+    rows: IntArray | None = None
+    outcomes: Sequence[int] | None = None
+    costs: Sequence[float] | None = None
+    never: Sequence[Limits | None] | None = None
+
+    @property
+    def belief(self) -> Belief:
+        """What is believed."""
+        return self.effects.belief
+
+    @cached_property
+    def within(self) -> FloatArray:
+        """Chance of every setting to be within all limits."""
+        return self.effects.all_within(self.limits, self.never)
+
+    @cached_property
+    def hope(self) -> FloatArray:
+        """What may be hoped for of every setting."""
+        return (self.effects.mean(0) + OPTIMISM * self.effects.spread(0)) * self.within
+
+    @cached_property
+    def contenders(self) -> IntArray:
+        """The settings that may be the best, the most hopeful first."""
+        return _largest(np.where(self.effects.moved, self.hope, -np.inf), CONTENDERS)
+
+    @cached_property
+    def price(self) -> FloatArray:
+        """Cost of a result of every outcome."""
+        return np.ones(len(self.limits)) if self.costs is None else np.asarray(self.costs, float)
+
+    def constraints(self, outcome: int) -> list[tuple[Effects, Limits]]:
+        """What has to stay within which limits."""
+        found = [(self.effects, self.limits[outcome])]
+        if self.never is not None:
+            found.append((self.values, self.never[outcome]))
+        return [(each, pair) for each, pair in found if pair is not None and pair != (None, None)]
+
+    def variance(self, outcome: int) -> FloatArray:
+        """Variance of one result at every setting."""
+        # with an unknown level a first result alone would look useless, and be put off for ever
+        measured = self.belief.results(outcome) > 0
+        spread = self.values if measured else self.effects
+        more = 0.0 if measured else UNMEASURED**2
+        return np.asarray(spread.spread(outcome) ** 2 + more + self.belief.noise(outcome) ** 2)
+
+    def gain(self, outcome: int) -> FloatArray:
+        """By how much one result raises the mean log P(within) of the contenders; (K,)."""
+        found = np.zeros(len(self.values))
+        chosen, variance = self.contenders, self.variance(outcome)
+        for each, limits in self.constraints(outcome):
+            mean, spread = each.mean(outcome)[chosen], each.spread(outcome)[chosen]
+            if each is self.effects:
+                mean = mean * KEPT
+            told = each.covariance(outcome, chosen, self.values) ** 2 / variance
+            after = np.sqrt(np.maximum(spread[:, None] ** 2 - told, 1e-12))
+            before = _log_within(mean, spread, limits)
+            found += (_log_within(mean[:, None], after, limits) - before[:, None]).mean(axis=0)
+        return found
+
+    def gain_of_target(self) -> FloatArray:
+        """Share of the mean variance of all effects on the target that one result removes; (K,)."""
+        step = max(1, len(self.effects) // AVERAGED)
+        everything = np.arange(step // 2, len(self.effects), step)
+        covariance = self.effects.covariance(0, everything, self.values)
+        whole = max(float((self.effects.spread(0)[everything] ** 2).mean()), 1e-12)
+        return np.asarray((covariance**2).mean(axis=0) / self.variance(0) / whole)
+
+    @cached_property
+    def gains(self) -> FloatArray:
+        """What one result of every outcome is worth at every setting, for its cost; (outcomes, K)."""
+        found = [self.gain_of_target(), *(self.gain(o) for o in range(1, len(self.limits)))]
+        return np.array(found) / self.price[:, None]
+
+    @cached_property
+    def due(self) -> BoolArray:
+        """The outcomes that may be asked now."""
+        allowed = np.zeros(len(self.limits), dtype=bool)
+        allowed[np.arange(len(self.limits)) if self.outcomes is None else list(self.outcomes)] = (
+            True
+        )
+        counts = np.asarray(self.counts)
+        if not counts[allowed].all():
+            allowed &= counts < 2
+        return allowed
+
+    @property
+    def target_is_due(self) -> bool:
+        """Whether the target has had less than its share."""
+        if not self.due[0]:
+            return False
+        free = [o for o in np.flatnonzero(self.due) if o and self.constraints(int(o))]
+        spent = float(self.price @ np.asarray(self.counts)) + self.price[0]
+        return not free or self.price[0] * (self.counts[0] + 1) <= TARGET_SHARE * spent
 
 
-def gains_of(
-    belief: Belief,
-    effects: Effects,
-    values: Effects,
-    limits: Sequence[Limits | None],
-    chosen: IntArray,
-) -> FloatArray:
-    """By how much one result raises the mean log P(within) of contenders; (outcomes, K)."""
-    gains = np.zeros((len(limits), len(values)))
-    for outcome, pair in enumerate(limits):
-        if pair is None:
-            continue
-        after = spread_after(belief, effects, values, outcome, chosen)
-        middle = effects.mean(outcome)[chosen] / 2
-        before = _log_within(middle, effects.spread(outcome)[chosen], pair)
-        gains[outcome] = (_log_within(middle[:, None], after, pair) - before[:, None]).mean(axis=0)
-    return gains
+class Asked(NamedTuple):
+    """A question: at which setting, and which outcomes are measured, the most telling first."""
+
+    number: int
+    outcomes: tuple[int, ...]
 
 
-def spread_after(
-    belief: Belief, effects: Effects, values: Effects, outcome: int, chosen: IntArray
-) -> FloatArray:
-    """S.d. of the effects of some settings after one result at every setting; (chosen, K)."""
-    covariance = effects.covariance(outcome, chosen, values)
-    if belief.results(outcome):
-        variance = values.spread(outcome) ** 2
-    else:
-        variance = effects.spread(outcome) ** 2 + KNOWN**2
-    variance = variance + belief.noise(outcome) ** 2
-    left = effects.spread(outcome)[chosen][:, None] ** 2 - covariance**2 / variance
-    return np.asarray(np.sqrt(np.maximum(left, 1e-12)))
+def next_question(inquiry: Inquiry, panel: int = 1) -> Asked:
+    """The question that decides most, with so many outcomes measured at once."""
+    rows = np.arange(len(inquiry.values)) if inquiry.rows is None else np.asarray(inquiry.rows)
+    if panel == 1:
+        if inquiry.target_is_due:
+            return Asked(int(rows[_first(inquiry.gain_of_target()[rows])]), (0,))
+        gains = np.where(inquiry.due[:, None], inquiry.gains[:, rows], -np.inf)
+        gains[0] = -np.inf  # the target has its turns
+        outcome, place = divmod(_first(gains.ravel()), len(rows))
+        return Asked(int(rows[place]), (outcome,))
+    gains = np.round(inquiry.gains[:, rows], ROUNDED)
+    allowed = np.arange(len(gains)) if inquiry.outcomes is None else np.array(inquiry.outcomes)
+    # outcomes that are not due are measured only where the others do not fill the panel
+    later = np.where(inquiry.due, 0.0, -1.0 - gains.max())[:, None]
+    order = allowed[np.argsort(-(gains + later)[allowed], axis=0, kind="stable")][:panel]
+    number = _first(np.take_along_axis(gains, order, axis=0).sum(axis=0))
+    return Asked(int(rows[number]), tuple(int(outcome) for outcome in order[:, number]))
 
 
-def goal_gains(belief: Belief, effects: Effects, values: Effects) -> FloatArray:
-    """By how much one result about the target lowers the mean variance of all effects on it; (K,)."""
-    step = max(1, len(effects) // AVERAGED)
-    everything = np.arange(step // 2, len(effects), step)
-    covariance = effects.covariance(0, everything, values)
-    variance = values.spread(0) ** 2 if belief.results(0) else effects.spread(0) ** 2 + KNOWN**2
-    return np.asarray((covariance**2).mean(axis=0) / (variance + belief.noise(0) ** 2))
+def drawn_question(inquiry: Inquiry, rng: np.random.Generator, panel: int = 1) -> Asked:
+    """The setting that is best in one draw from the belief, and what is most open there.
+
+    The baseline, which teaches no effect, is left out where something else may be given.
+    """
+    rows = np.arange(len(inquiry.values)) if inquiry.rows is None else np.asarray(inquiry.rows)
+    moved = rows[inquiry.effects.moved[rows]]
+    rows = moved if len(moved) else rows
+    chosen = rows[_largest(inquiry.hope[rows], DRAWN)]
+    few = inquiry.effects.only(chosen)
+    allowed = np.ones(len(chosen), dtype=bool)
+    worth: FloatArray = np.zeros(len(chosen))
+    for outcome, pair in enumerate(inquiry.limits):
+        mean, covariance = few.mean(outcome), few.covariance(outcome, np.arange(len(chosen)), few)
+        drawn = mean + _root(covariance) @ rng.standard_normal(len(chosen))
+        if outcome == 0:
+            worth = drawn
+        elif pair is not None:
+            low, high = pair
+            allowed &= (low is None or drawn >= low) & (high is None or drawn <= high)
+    if not allowed.any():  # nothing that may be asked is within the limits of this draw
+        worth, allowed = inquiry.within[chosen], ~allowed
+    number = int(chosen[_first(np.where(allowed, worth, -np.inf))])
+    return next_question(replace(inquiry, rows=np.array([number])), panel)
+
+
+def _largest(worth: FloatArray, count: int) -> IntArray:
+    order = np.argsort(-np.round(worth, ROUNDED), kind="stable")[:count]
+    return np.asarray(order[np.isfinite(worth[order])])
+
+
+def _first(worth: FloatArray) -> int:
+    return int(np.argmax(np.round(worth, ROUNDED)))
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """A root of a covariance, whose smallest eigenvalues may be rounded below zero."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _log_within(mean: FloatArray, spread: FloatArray, limits: Limits) -> FloatArray:
@@ -71,25 +222,3 @@ def _log_within(mean: FloatArray, spread: FloatArray, limits: Limits) -> FloatAr
     if low is not None:
         chance = chance - ndtr((low - mean) / spread)
     return np.asarray(np.log(np.maximum(chance, 1e-12)))
-
-
-def next_result(
-    belief: Belief, effects: Effects, values: Effects, limits: Sequence[Limits | None], asked: int
-) -> tuple[int, int]:
-    """The (outcome, setting) to measure next, after so many questions."""
-    if asked % GOAL_EVERY == GOAL_EVERY - 1 or all(pair is None for pair in limits):
-        return 0, int(np.argmax(goal_gains(belief, effects, values)))
-    chosen = contenders_of(effects, effects.all_within(limits))
-    gains = gains_of(belief, effects, values, limits, chosen)
-    outcome, setting = divmod(int(np.argmax(gains)), len(values))
-    return outcome, setting
-
-
-def next_visit(
-    belief: Belief, effects: Effects, values: Effects, limits: Sequence[Limits | None]
-) -> int:
-    """The setting of a visit that measures every outcome: the largest sum of the gains."""
-    chosen = contenders_of(effects, effects.all_within(limits))
-    gains = gains_of(belief, effects, values, limits, chosen).sum(axis=0)
-    goal = goal_gains(belief, effects, values)
-    return int(np.argmax(gains + goal / max(float((effects.spread(0) ** 2).mean()), 1e-12)))
