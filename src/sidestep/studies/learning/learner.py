@@ -44,10 +44,12 @@ def told_of(
     *,
     level_told: bool = False,
     share: float = 1.0,
+    reach: tuple[float, float] = (-1.0, 1.0),
 ) -> Told:
     """What is told of an outcome: its noise (a number; a pair, 19 times in 20; None), and its level.
 
     share   of the level's usual s.d., for outcomes whose range is far from the baseline
+    reach   the values that are believed without checking: the range, on the outcome's scale
     """
     if noise is None:
         grid = NOISE

@@ -62,6 +62,7 @@ class Told:
     noise     s.d. of one result at the points of its grid, with logarithms of their weights
     excess    s.d. of the scatter beyond told errors, at its points, in the median told error
     level     s.d. of the level around its zero; None: that of one result
+    reach     the values that are believed without checking
     """
 
     noise: FloatArray
@@ -69,6 +70,7 @@ class Told:
     excess: FloatArray
     excess_log: FloatArray
     level: float | None = 2.0
+    reach: tuple[float, float] = (-1.0, 1.0)
 
 
 class Cell(NamedTuple):

@@ -56,12 +56,9 @@ def log_normal(middle: float, spread: float, count: int) -> Grid:
 
 
 NOISE = log_normal(0.1, 1.0, 9)  # of a result whose noise nobody told, in half-ranges
-EXCESS = Grid(
-    (0.0, 1.0, 1.75, 3.0), (0.6, 0.2, 0.12, 0.08)
-)  # scatter beyond told errors, in their median
-DRIFT = Grid(
-    (0.0, 0.05, 0.2), (0.8, 0.15, 0.05)
-)  # s.d. of the level's step per round, in the noise
+# scatter beyond told errors, in their median; s.d. of the level's step per round, in the noise
+EXCESS = Grid((0.0, 1.0, 1.75, 3.0), (0.35, 0.25, 0.25, 0.15))
+DRIFT = Grid((0.0, 0.05, 0.2), (0.8, 0.15, 0.05))
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class Prior:
     away: tuple[float, ...] = (1.0, 0.2, 0.04, 0.01, 0.0025)
     drift: Grid = DRIFT
     joint: float = JOINT
-    words: Grid = Grid((2.0, 18.0), (0.5, 0.5))
+    words: Grid = Grid((WORDS, 3 * WORDS), (0.7, 0.3))
     curve: float = CURVE
     gross: float = GROSS
 

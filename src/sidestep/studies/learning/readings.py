@@ -6,6 +6,7 @@ fits worst, and so on while that is worth a thought. Readings are averaged by li
 Results below a limit of detection are stood for by the Gaussian with the moments of what they may be.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ def readings_of(
     most = min(MOST, 1 + count // 20) if count >= FEWEST and prior.gross else 0
     best = _evidence(readings[0])
     while len(readings) <= most:
-        worst = _worst(readings[-1], sums)
+        worst = _worst(readings[-1], sums, told)
         if worst is None:
             break
         reading = read((*readings[-1].gross, worst))
@@ -88,21 +89,31 @@ def _likeliest(posterior: Posterior) -> tuple[Solution, FloatArray]:
     return solution, np.asarray(proportions * scale)
 
 
-def _worst(reading: Reading, sums: Sums) -> Extreme | None:
-    """The result that fits worst to all others, if by more than DOUBT."""
+def _worst(reading: Reading, sums: Sums, told: Told) -> Extreme | None:
+    """The result that fits worst to all others, if by more than DOUBT.
+
+    A single result at a setting, within the range that was told, is believed, however odd: nothing tells
+    whether the result is wrong or the setting is unlike its neighbours, and the own effects of settings
+    allow for that. Only what another result at its setting contradicts, or the range, can be wrong.
+    """
     posterior, rows = reading.posterior, reading.posterior.rows
     solution, noise = _likeliest(posterior)
     pull, precision = (each[0] for each in solution.row_fit())
     fitted = rows.mean - noise * pull
     left = np.maximum(noise - noise**2 * precision, 0.0)
     found: tuple[float, Extreme] | None = None
+    places = Counter[tuple[int, int]]()
+    for key, total in sums.rows.items():
+        places[key.place, key.against] += total.results
     taken = {(key, value) for key, value, _ in reading.gross}
     for number, key in enumerate(rows.keys):
         if key.side:
             continue
         total = sums.rows[key]
         for value, weight in {total.least, total.most}:
-            if (key, value) in taken:
+            alone = places[key.place, key.against] < 2
+            believed = key.against >= 0 or told.reach[0] <= value <= told.reach[1]
+            if (key, value) in taken or (alone and believed):
                 continue
             one = noise[number] * rows.weight[number] / weight
             lever = min(left[number] / one, 1 - 1e-9)
