@@ -32,13 +32,13 @@ CITED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 NAME = re.compile(r"`((?:core|policies|environments|experiments)\.[\w.]+)`")
 PATH = re.compile(r"`(src/[\w/.]+)`")
 ENTRY = re.compile(r"^##+ ([A-E]\d*)\. ", re.MULTILINE)
-LETTER = re.compile(r"\b(?:A\d\d?|B\d\d?|C[1-6]|E[1-9])\b")
+LETTER = re.compile(r"\b(?:A\d\d?|B\d\d?|C[1-8]|E[1-9])\b")
 
 ENTRIES = {
     "D",
     *(f"A{k}" for k in range(1, 16)),
-    *(f"B{k}" for k in range(1, 13)),
-    *(f"C{k}" for k in range(1, 7)),
+    *(f"B{k}" for k in range(1, 15)),
+    *(f"C{k}" for k in range(1, 9)),
     *(f"E{k}" for k in range(1, 10)),
 }
 

@@ -420,6 +420,33 @@ def test_b8_lambda_min_enters_by_its_root():
 # D. The example of section 5.4
 
 
+def test_b13_the_largest_inner_product_is_no_bound_without_its_absolute_value():
+    shown, x = np.array([-1.0, 0.1]), np.array([-2.0, 0.5])
+    assert x @ shown > shown.max() * np.abs(x).sum()
+    assert x @ shown <= np.abs(shown).max() * np.abs(x).sum()
+
+
+def test_c7_one_minus_the_cosine_is_not_one_minus_x():
+    x = np.linspace(0.01, 0.25, 50)
+    assert (1 - np.cos(x) < 1 - x).all()
+    assert (np.cos(x) >= 1 - x).all()
+
+
+@pytest.mark.parametrize(
+    ("norm", "locks_in"), [(1.0, False), (1.84, False), (1.86, True), (2.0, True)]
+)
+def test_d_an_optimist_who_knows_the_norm_does_not_lock_in(norm, locks_in):
+    """Along the line that the worse arm never measures, theta_1 + t u(-pi/4), no longer than M."""
+    steps = np.linspace(-3, 3, 60_001)
+    choices = u(0)[None] + steps[:, None] * u(-np.pi / 4)[None]
+    choices = choices[np.linalg.norm(choices, axis=1) <= norm]
+    choices = choices / np.maximum(np.linalg.norm(choices, axis=1, keepdims=True), 1e-12)
+    target, arms = u(np.pi / 4), np.array([u(np.pi / 4), u(np.pi / 2)])
+    left = target - (choices @ target)[:, None] * choices
+    hoped = (left @ arms.T).max(axis=0)
+    assert (hoped[0] > hoped[1]) == locks_in
+
+
 def test_d_both_arms_tie_at_the_protected_vector_of_the_example():
     """Print lets a_1 win there; it wins only beyond -22.5 degrees."""
     arms = np.array([u(np.pi / 4), u(np.pi / 2)])
