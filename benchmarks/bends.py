@@ -178,6 +178,60 @@ def run(name: str, prior: Prior, options: argparse.Namespace, **more) -> dict[in
     return found
 
 
+def cells() -> list[dict]:
+    """Every cell of the table: a world, how it is measured, what is told, what goes wrong."""
+    shown = [*formulas(), "saturating", "powers", "optima", "interactions", *TABLES]
+    plain = [{"world": world, "visits": visits} for world in shown for visits in (False, True)]
+    wrong = [
+        {"world": world, "visits": True, "variation": each}
+        for each in ("se", "half", "change", "gross", "drift")
+        for world in ("saturating", "interactions")
+    ]
+    more = [{"world": world, "told": "nothing"} for world in ("emax", "chem", "optima", "powers")]
+    more += [{"world": "clinic", "shape": "straight"}]
+    more += [{"world": "saturating", "visits": True, "factors": count} for count in (6, 9)]
+    return plain + more + wrong
+
+
+def whole(options: argparse.Namespace) -> None:
+    """Run every cell over blocks of studies, and append a line per cell and block to a file."""
+    for block in range(options.blocks):
+        for cell in cells():
+            some = argparse.Namespace(**vars(options))
+            some.first = block * options.studies
+            some.factors, some.shape = cell.get("factors"), cell.get("shape")
+            some.still = cell.get("variation") != "drift"  # the grid without drift, for speed
+            visits = cell.get("visits", False)
+            found = run(
+                cell["world"],
+                chosen_prior(some),
+                some,
+                visits=visits,
+                told=cell.get("told", "noise"),
+                last=20 if "variation" in cell or "factors" in cell else 30 if visits else 60,
+                variation=cell.get("variation", ""),
+            )
+            line = {"cell": cell, "block": block, "found": found}
+            with open(options.whole, "a") as file:
+                file.write(json.dumps(line, default=float) + "\n")
+
+
+def show(path: str) -> None:
+    """Print the lines of a file as one table."""
+    together: dict[str, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    for line in Path(path).read_text().splitlines():
+        row = json.loads(line)
+        for stop, judged in row["found"].items():
+            together[json.dumps(row["cell"])][stop] += judged
+    everything = []
+    for cell, stops in together.items():
+        print(" ".join(f"{key}={value}" for key, value in json.loads(cell).items()))
+        for stop, judged in stops.items():
+            print(f"   {stop:>4}  n {len(judged):3d}  {summary(judged)}")
+            everything += judged
+    print(f"all  {summary(everything)}")
+
+
 def chosen_prior(options: argparse.Namespace) -> Prior:
     """The prior of the shape, with fields that are tried."""
     more = {
@@ -206,10 +260,19 @@ def main() -> None:
     words.add_argument("--json")
     words.add_argument("--prior", default="{}", help="fields of the prior as JSON")
     words.add_argument("--key", type=float)
+    words.add_argument("--whole", help="run every cell of the table, append to this file")
+    words.add_argument("--blocks", type=int, default=12)
+    words.add_argument("--show", help="print the table of such a file")
     words.add_argument("--still", action="store_true", help="no drift in the prior, for speed")
     options = words.parse_args()
     if options.key is not None:
         recommendation.KEY = options.key
+    if options.show:
+        show(options.show)
+        return
+    if options.whole:
+        whole(options)
+        return
     for name in options.worlds:
         start = time.time()
         found = run(

@@ -27,7 +27,7 @@ from sidestep.studies.learning.posterior import (
     Told,
     shapes_of,
 )
-from sidestep.studies.learning.prior import EXCESS, LEVEL, NOISE, S0, Prior, log_normal
+from sidestep.studies.learning.prior import EXCESS, LEVEL, NOISE, S0, Grid, Prior, log_normal
 from sidestep.studies.learning.readings import Reading, readings_of
 from sidestep.studies.learning.rows import BoolArray, Extreme
 
@@ -44,7 +44,7 @@ def told_of(
     *,
     level_told: bool = False,
     share: float = 1.0,
-    reach: tuple[float, float] = (-1.0, 1.0),
+    reach: tuple[float, float] | None = None,
 ) -> Told:
     """What is told of an outcome: its noise (a number; a pair, 19 times in 20; None), and its level.
 
@@ -57,11 +57,12 @@ def told_of(
         low, high = np.log(noise[0]), np.log(noise[1])
         grid = log_normal(float(np.exp((low + high) / 2)), float(high - low) / 3.92, ROUGHLY)
     else:
-        grid = log_normal(noise, 0.0, 1)
-        grid = type(grid)((noise,), (1.0,))
-    return Told(
-        grid.array, grid.log, EXCESS.array, EXCESS.log, None if level_told else LEVEL * share
-    )
+        grid = Grid((noise,), (1.0,))
+    usual = (
+        (-2.0, 2.0) if level_told else (-1.0, 1.0)
+    )  # around the level, or the middle of the range
+    level = None if level_told else LEVEL * share
+    return Told(grid.array, grid.log, EXCESS.array, EXCESS.log, level, reach or usual)
 
 
 class Learner:
