@@ -19,7 +19,7 @@ import numpy as np
 import sidestep as ss
 from sidestep.core.numba_backend import compiled_steps
 from sidestep.environments import Instance
-from sidestep.experiments.keeping import within_all
+from sidestep.experiments.sweep import within_all
 
 NOISES = (0.03, 0.1, 0.5)
 EPSILONS = (0.3, 1.0, 3.0)

@@ -17,7 +17,7 @@ import numpy as np
 import sidestep as ss
 from sidestep.core import numba_backend as compiled
 from sidestep.environments import Instance, synthetic
-from sidestep.environments.sources import draw_actions
+from sidestep.environments.action_sources import draw_actions
 from sidestep.experiments.simulate import play
 from sidestep.policies.advice.recommend import Interval, Recommendation
 

@@ -16,7 +16,7 @@ from benchmarks.speed.worlds import FIXED, World, policy_of, unit_vectors
 from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.environments.instance import Instance
-from sidestep.experiments.chance import streams_of
+from sidestep.experiments.random_streams import streams_of
 from sidestep.experiments.simulate import simulate
 
 Row = dict[str, Any]

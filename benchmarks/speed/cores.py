@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 from benchmarks.speed.worlds import PAPER, policy_of
-from sidestep.experiments.many import Executor, simulate_many
+from sidestep.experiments.simulate import Executor, simulate_many
 
 RUNS = 100
 HORIZON = 10_000

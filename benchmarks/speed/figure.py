@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sidestep.experiments.pictures.sheets import SETTINGS, log_axis, png_of
+from sidestep.experiments.figures.styles import SETTINGS, log_axis, png_of
 
 Row = dict[str, Any]
 FILLS = {"ours": "#222222", "rival": "#999999", "peer": "#E4E4E4"}  # apart in grey

@@ -19,8 +19,8 @@ from benchmarks.speed.worlds import (
 )
 from sidestep.core.actions import Arms, UnitBall
 from sidestep.environments.instance import Instance
-from sidestep.experiments.chance import deck
-from sidestep.experiments.numbers.traces import log_slope
+from sidestep.experiments.analysis.run_facts import log_slope
+from sidestep.experiments.random_streams import deck
 from sidestep.experiments.simulate import simulate
 
 Row = dict[str, Any]

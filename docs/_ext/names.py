@@ -145,7 +145,8 @@ def documented(block: str) -> Iterator[Named]:
 
 def found(module: str, name: str) -> Any:
     """What a directive names: in full, or below the current module."""
-    return pkgutil.resolve_name(name if name.startswith("sidestep.") else f"{module}.{name}")
+    within, _, leaf = (name if name.startswith("sidestep.") else f"{module}.{name}").rpartition(".")
+    return getattr(pkgutil.resolve_name(within), leaf)  # a function may have the name of its module
 
 
 def held(module: Any) -> Iterator[Named]:

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from sidestep.core import theory
     from sidestep.core.actions import Arms, Box, Ellipsoid, Simplex, UnitBall
     from sidestep.core.problem import TARGET, Problem, Query
-    from sidestep.experiments.many import simulate_many
     from sidestep.experiments.record import Trace
     from sidestep.experiments.results import load_results, load_summary
-    from sidestep.experiments.simulate import simulate
+    from sidestep.experiments.simulate import simulate, simulate_many
     from sidestep.policies.advice.recommend import Recommendation, intervals, recommend
     from sidestep.policies.advice.rounds_left import RoundsLeft, rounds_left
     from sidestep.policies.base import Decision
@@ -96,7 +95,7 @@ _HOME = {
     "load_results": "experiments.results",
     "load_summary": "experiments.results",
     "simulate": "experiments.simulate",
-    "simulate_many": "experiments.many",
+    "simulate_many": "experiments.simulate",
     "Decision": "policies.base",
     "ask_batch": "policies.batches",
     "ask_panel": "policies.batches",

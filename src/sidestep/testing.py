@@ -23,9 +23,9 @@ from sidestep.core import numba_backend as compiler
 from sidestep.core.actions import ON_A_SOLID, Actions, Arms
 from sidestep.core.estimator import Evidence
 from sidestep.core.problem import Query
+from sidestep.environments.action_sources import draw_actions
 from sidestep.environments.contract import contract_worlds, edge_worlds
 from sidestep.environments.instance import Instance
-from sidestep.environments.sources import draw_actions
 from sidestep.errors import InputError, UnreachedDirectionsWarning
 from sidestep.experiments.record import Trace
 from sidestep.experiments.simulate import play, simulate

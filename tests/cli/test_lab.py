@@ -7,18 +7,17 @@ import pytest
 from sidestep.cli.main import app
 from sidestep.cli.printing import table_lines
 from sidestep.errors import InputError
-from sidestep.experiments.page import report
-from sidestep.experiments.pictures.sheets import Rendered
+from sidestep.experiments.figures.styles import Rendered
+from sidestep.experiments.report import build
 from sidestep.experiments.results import load_results
-from sidestep.experiments.spec import jobs_of, parse_spec, shipped_specs
-from sidestep.experiments.variants import shortened
+from sidestep.experiments.spec import jobs_of, parse_spec, shipped_specs, shortened
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore:the arms do not reach")
 def test_another_setting_is_refused_before_anything_is_replaced(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
+        build, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
     )
     asked = ["reproduce", "failure", "--runs", "1", "--jobs", "1", "--out", str(tmp_path)]
     app([*asked, "--horizon", "6"], standalone_mode=False)
@@ -35,7 +34,7 @@ def test_another_setting_is_refused_before_anything_is_replaced(tmp_path, monkey
 @pytest.mark.filterwarnings("ignore:the arms do not reach")
 def test_the_panel_plays_every_policy_on_every_world(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        report, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
+        build, "render", lambda plan: Rendered(plan.name, b"png", b"<svg/>", b"<svg/>")
     )
     asked = ["reproduce", "panel", "--quick", "--runs", "1", "--horizon", "4", "--jobs", "1"]
     app([*asked, "--out", str(tmp_path), "--json"], standalone_mode=False)

@@ -86,8 +86,8 @@ NEEDS_THE_LAB = {
     "ss.simulate(policy, world, 3).to_frame()": ("a frame", "polars"),
     "ss.load_results('out')": ("load_results", "polars"),
     "ss.load_summary('out')": ("load_summary", "polars"),
-    "import sidestep.experiments.pictures.figures": ("drawing figures", "polars"),
-    "import sidestep.experiments.page.report": ("a report", "polars"),
+    "import sidestep.experiments.figures.figures": ("drawing figures", "polars"),
+    "import sidestep.experiments.report.build": ("a report", "polars"),
 }
 
 

@@ -30,8 +30,8 @@ from sidestep.core.core_set import (
 )
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.problem import Problem
+from sidestep.environments.action_sources import FreshArms, Menus
 from sidestep.environments.instance import Instance
-from sidestep.environments.sources import FreshArms, Menus
 from sidestep.errors import CoreSetError, UnreachedDirectionsWarning
 from sidestep.experiments.simulate import play, simulate
 from sidestep.policies.protected_linucb import ProtectedLinUCB

@@ -5,7 +5,7 @@ import pytest
 
 import sidestep as ss
 from sidestep.environments import FreshArms, Genie, Instance, Menus, synthetic
-from sidestep.environments.sources import draw_actions
+from sidestep.environments.action_sources import draw_actions
 from sidestep.policies.catalog import POLICIES
 
 ARMS = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.0, 0.8]])

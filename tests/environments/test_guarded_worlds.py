@@ -6,7 +6,7 @@ import pytest
 from sidestep import environments
 from sidestep.core.objective import within
 from sidestep.environments.genie import Genie
-from sidestep.experiments.keeping import within_all
+from sidestep.experiments.sweep import within_all
 
 LISTED = {
     "guarded_arms": {},

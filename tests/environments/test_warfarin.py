@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from sidestep.environments import warfarin, warfarin_lookalike
-from sidestep.environments.iwpc import STATINS, read_records
 from sidestep.environments.warfarin import PRESETS, STATIN_COUNTS, describe
+from sidestep.environments.warfarin_table import STATINS, read_records
 from sidestep.errors import InputError, UnknownNameError, UnreachedDirectionsWarning
 
 SUBJECT, DOSE = "PharmGKB Subject ID", "Therapeutic Dose of Warfarin"

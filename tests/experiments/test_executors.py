@@ -7,8 +7,7 @@ import time
 import pytest
 
 from sidestep.errors import ExecutorError
-from sidestep.experiments.executors import Dask, Processes, Serial
-from sidestep.experiments.interrupts import uninterrupted
+from sidestep.experiments.executors import Dask, Processes, Serial, uninterrupted
 
 pytestmark = pytest.mark.full  # worker processes take a second to start
 

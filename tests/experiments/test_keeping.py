@@ -5,11 +5,10 @@ import pytest
 
 import sidestep as ss
 from sidestep.cli.printing import table_lines
-from sidestep.experiments.keeping import kept, within_all
-from sidestep.experiments.numbers.summary import summarise
-from sidestep.experiments.page.report import build
+from sidestep.experiments.analysis.summary import summarise
+from sidestep.experiments.report.build import build
 from sidestep.experiments.spec import Spec, jobs_of, parse_spec, shipped_specs
-from sidestep.experiments.sweep import players_of, sweep
+from sidestep.experiments.sweep import kept, players_of, sweep, within_all
 
 SMALL = {"arms": 12, "dim": 3, "n_protected": 2, "subspace_dim": 1}
 

@@ -12,8 +12,8 @@ from sidestep.core.actions import UnitBall, off_menu
 from sidestep.core.jit import KERNELS
 from sidestep.environments import FreshArms, Genie, Instance, Menus, synthetic
 from sidestep.errors import CoreSetError
-from sidestep.experiments import chance, loop
-from sidestep.experiments.chance import streams_of
+from sidestep.experiments import compiled_run, random_streams
+from sidestep.experiments.random_streams import streams_of
 from sidestep.experiments.simulate import play
 
 ARMS = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.0, 0.8], [-0.6, 0.8, 0.0]])
@@ -248,19 +248,19 @@ def test_where_a_batch_ends_changes_nothing(monkeypatch, name, source):
     instance = world(source)
     policy = POLICIES[name](instance.problem)
     whole = ss.simulate(policy, instance, 60, seed=7, compiled=True)
-    monkeypatch.setattr(chance, "BATCH", 7)
+    monkeypatch.setattr(random_streams, "BATCH", 7)
     assert same(ss.simulate(policy, instance, 60, seed=7, compiled=True), whole)
 
 
 def test_arms_from_a_deck_are_the_arms_drawn_batch_by_batch(monkeypatch):
     world = synthetic(4, 2, 1, 9, noise_scale=0.1, seed=0)
     policy = ss.Uniform(world.problem)
-    chance.deck.cache_clear()
+    random_streams.deck.cache_clear()
     dealt = ss.simulate(policy, world, 60, seed=3, compiled=True)
-    assert chance.deck.cache_info().misses == 1
-    monkeypatch.setattr(chance, "DECK_BYTES", 8 * 9 * 4 * 60 - 1)
+    assert random_streams.deck.cache_info().misses == 1
+    monkeypatch.setattr(random_streams, "DECK_BYTES", 8 * 9 * 4 * 60 - 1)
     drawn = ss.simulate(policy, world, 60, seed=3, compiled=True)
-    assert chance.deck.cache_info().misses == 1  # a byte too long: no deck was asked for
+    assert random_streams.deck.cache_info().misses == 1  # a byte too long: no deck was asked for
     assert np.array_equal(dealt.action, drawn.action)
     assert np.array_equal(dealt.regret, drawn.regret)
     assert np.array_equal(dealt.feedback, drawn.feedback)
@@ -269,10 +269,10 @@ def test_arms_from_a_deck_are_the_arms_drawn_batch_by_batch(monkeypatch):
 def test_runs_that_meet_the_same_arms_share_their_drawing_and_leave_them_alone():
     world = synthetic(4, 2, 1, 9, noise_scale=0.1, seed=0)
     policy = ss.Uniform(world.problem)
-    chance.deck.cache_clear()
+    random_streams.deck.cache_clear()
     first = ss.simulate(policy, world, 50, seed=1, compiled=True)
     again = ss.simulate(policy, world, 50, seed=1, compiled=True)
-    assert chance.deck.cache_info()[:2] == (1, 1)
+    assert random_streams.deck.cache_info()[:2] == (1, 1)
     assert np.array_equal(first.action, again.action)
 
 
@@ -280,9 +280,9 @@ def test_many_arms_are_kept_once_a_second_run_needs_them_and_until_another_seed_
     monkeypatch,
 ):
     world = synthetic(4, 2, 1, 9, noise_scale=0.1, seed=0)
-    policy, large = ss.Uniform(world.problem), chance.LargeDeck()
-    monkeypatch.setattr(chance, "_large", large)
-    monkeypatch.setattr(chance, "DECK_BYTES", 8 * 9 * 4 * 60 - 1)
+    policy, large = ss.Uniform(world.problem), random_streams.LargeDeck()
+    monkeypatch.setattr(random_streams, "_large", large)
+    monkeypatch.setattr(random_streams, "DECK_BYTES", 8 * 9 * 4 * 60 - 1)
     first = ss.simulate(policy, world, 60, seed=3, compiled=True)
     assert large.last[1] is None
     second = ss.simulate(policy, world, 60, seed=3, compiled=True)
@@ -294,14 +294,14 @@ def test_many_arms_are_kept_once_a_second_run_needs_them_and_until_another_seed_
     assert same(third, first)
     ss.simulate(policy, world, 60, seed=4, compiled=True)
     assert large.last[1] is None
-    monkeypatch.setattr(chance, "LARGE_DECK_BYTES", 8 * 9 * 4 * 60 - 1)
+    monkeypatch.setattr(random_streams, "LARGE_DECK_BYTES", 8 * 9 * 4 * 60 - 1)
     ss.simulate(policy, world, 60, seed=4, compiled=True)
     assert large.last[1] is None  # too many to be kept at all
 
 
 def test_a_run_lets_other_threads_work():
-    assert KERNELS[loop.run_on_arms].nogil
-    assert KERNELS[loop.run_on_ball].nogil
+    assert KERNELS[compiled_run.run_on_arms].nogil
+    assert KERNELS[compiled_run.run_on_ball].nogil
 
 
 @pytest.mark.full

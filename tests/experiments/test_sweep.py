@@ -15,11 +15,10 @@ from made_up import TOML
 from sidestep.core.problem import Query
 from sidestep.errors import ExecutorError, InputError, ResultsError, UnknownNameError
 from sidestep.experiments import results, sweep
+from sidestep.experiments.analysis.summary import summarise
 from sidestep.experiments.executors import Dask, Processes, Serial
-from sidestep.experiments.names import check_names
-from sidestep.experiments.numbers.summary import summarise
-from sidestep.experiments.ownership import with_code
-from sidestep.experiments.spec import jobs_of, parse_spec
+from sidestep.experiments.results_folder import with_code
+from sidestep.experiments.spec import check_names, jobs_of, parse_spec
 from sidestep.policies.base import Decision
 
 

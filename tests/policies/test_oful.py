@@ -5,8 +5,8 @@ import pytest
 
 import sidestep as ss
 from sidestep.environments import FreshArms, Instance, Menus, synthetic
-from sidestep.environments.sources import draw_actions
-from sidestep.experiments.chance import streams_of
+from sidestep.environments.action_sources import draw_actions
+from sidestep.experiments.random_streams import streams_of
 
 ARMS = np.random.default_rng(8).standard_normal((15, 4))
 ARMS /= np.linalg.norm(ARMS, axis=1, keepdims=True)

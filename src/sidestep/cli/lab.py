@@ -17,12 +17,20 @@ from rich.progress import Progress as Bar
 from sidestep.core.validation import check_lab, look_up
 from sidestep.errors import FailedRunsError, InputError
 from sidestep.experiments.executors import Dask, Processes, Runner, Serial
-from sidestep.experiments.names import check_names
-from sidestep.experiments.ownership import check_owner
 from sidestep.experiments.results import write_extra
-from sidestep.experiments.spec import Spec, parse_spec, read_spec, shipped_specs
+from sidestep.experiments.results_folder import check_owner
+from sidestep.experiments.spec import (
+    Spec,
+    check_names,
+    has_patients,
+    parse_spec,
+    patients_of,
+    read_spec,
+    shipped_specs,
+    shortened,
+    with_table,
+)
 from sidestep.experiments.sweep import Failed, OnProgress, Progress, check_jobs, compile_loop, sweep
-from sidestep.experiments.variants import has_patients, patients_of, shortened, with_table
 
 console = Console(stderr=True)
 
@@ -107,7 +115,7 @@ def _report(
     folder: Path, runner: Runner, *, as_json: bool, formats: str, width: float | None
 ) -> None:
     from sidestep.cli.printing import panels_lines, table_lines  # noqa: PLC0415  (after the last
-    from sidestep.experiments.page.report import build  # noqa: PLC0415            round: matplotlib)
+    from sidestep.experiments.report.build import build  # noqa: PLC0415            round: matplotlib)
 
     wanted = [form.strip().lower() for form in formats.split(",") if form.strip()]
     heard = _every_two_seconds()

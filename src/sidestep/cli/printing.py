@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sidestep.experiments.numbers.summary import STUCK
-from sidestep.experiments.numbers.tuning import FLATTERED, HERE
-from sidestep.experiments.page.panel import in_words, name_of, times, totals_of
+from sidestep.experiments.analysis.summary import STUCK
+from sidestep.experiments.analysis.tuning import FLATTERED, HERE
+from sidestep.experiments.report.panel import in_words, name_of, times, totals_of
 from sidestep.experiments.spec import Spec
 
 Rows = Sequence[Mapping[str, Any]]

@@ -1,6 +1,8 @@
 """The worlds: the only package with hidden vectors, noise and regret."""
 
+from sidestep.environments.action_sources import FreshArms, Menus
 from sidestep.environments.catalog import WORLDS, from_config
+from sidestep.environments.diabetes import diabetes
 from sidestep.environments.genie import Genie
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import (
@@ -13,8 +15,6 @@ from sidestep.environments.hard import (
 )
 from sidestep.environments.held_out import held_out
 from sidestep.environments.instance import Instance
-from sidestep.environments.real import diabetes
-from sidestep.environments.sources import FreshArms, Menus
 from sidestep.environments.synthetic import synthetic
 from sidestep.environments.warfarin import warfarin, warfarin_lookalike
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sidestep.core.validation import check_knobs, imported, look_up
+from sidestep.environments.diabetes import diabetes
 from sidestep.environments.guardrails import actg_like, dose_box, dose_grid, guarded_arms
 from sidestep.environments.hard import (
     blind_spot,
@@ -16,7 +17,6 @@ from sidestep.environments.hard import (
 )
 from sidestep.environments.held_out import held_out
 from sidestep.environments.instance import Instance
-from sidestep.environments.real import diabetes
 from sidestep.environments.synthetic import synthetic
 from sidestep.environments.warfarin import warfarin, warfarin_lookalike
 from sidestep.errors import InputError, SidestepError

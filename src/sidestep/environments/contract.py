@@ -3,8 +3,8 @@
 import numpy as np
 
 from sidestep.core.actions import Arms, UnitBall
+from sidestep.environments.action_sources import FreshArms, Menus
 from sidestep.environments.instance import Instance
-from sidestep.environments.sources import FreshArms, Menus
 from sidestep.environments.synthetic import synthetic, unit_rows
 
 

@@ -9,8 +9,8 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.linalg import orthonormal, project_off
 from sidestep.core.lower_bounds import check_spanning, spanning_angle
 from sidestep.core.validation import check_integer, check_positive
+from sidestep.environments.action_sources import Menus
 from sidestep.environments.instance import Instance
-from sidestep.environments.sources import Menus
 from sidestep.environments.synthetic import unit_rows
 from sidestep.errors import InputError
 

@@ -15,9 +15,9 @@ from sidestep.core.actions import Arms
 from sidestep.core.arrays import FloatArray
 from sidestep.core.linalg import orthonormal, project_off
 from sidestep.core.validation import check_integer, look_up
+from sidestep.environments.action_sources import FreshArms
 from sidestep.environments.guardrails import dose_rows
 from sidestep.environments.instance import Instance
-from sidestep.environments.sources import FreshArms
 from sidestep.environments.synthetic import random_vectors, unit_rows
 
 NEARLY = math.radians(8)  # the angle of two protected vectors that are nearly parallel

@@ -16,7 +16,7 @@ from sidestep.core.objective import fined, value_within
 from sidestep.core.problem import Limits, Problem, Query, Tolerance, checked_query, limits_of
 from sidestep.core.tolerance_program import best_within
 from sidestep.core.validation import SLACK, as_numbers, check_rng, shown
-from sidestep.environments.sources import ActionSource, FreshArms, Menus, arm_sets
+from sidestep.environments.action_sources import ActionSource, FreshArms, Menus, arm_sets
 from sidestep.errors import InputError
 
 GAUSSIAN, RADEMACHER, UNIFORM, BERNOULLI = 0, 1, 2, 3

@@ -6,8 +6,8 @@ from numpy.random import Generator
 from sidestep.core.actions import Arms, UnitBall
 from sidestep.core.arrays import FloatArray
 from sidestep.core.validation import check_integer
+from sidestep.environments.action_sources import ActionSource, FreshArms
 from sidestep.environments.instance import Instance
-from sidestep.environments.sources import ActionSource, FreshArms
 from sidestep.errors import InputError
 
 BALL, FIXED = "ball", "fixed:"

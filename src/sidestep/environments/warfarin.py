@@ -19,7 +19,7 @@ from sidestep.core.linalg import orthonormal, project_off
 from sidestep.core.problem import Tolerance
 from sidestep.core.validation import check_integer, look_up
 from sidestep.environments.instance import Instance
-from sidestep.environments.iwpc import STATINS, Tally, read_records
+from sidestep.environments.warfarin_table import STATINS, Tally, read_records
 from sidestep.errors import UnreachedDirectionsWarning
 
 NORMAL_INR = 2.5
@@ -145,7 +145,7 @@ def warfarin(
 ) -> Instance:
     """Therapy records as arms; stability the target, INR protected (without a path: a look-alike).
 
-    path     the IWPC table, any of the copies that `environments.iwpc` reads. None plays the
+    path     the IWPC table, any of the copies that `environments.warfarin_table` reads. None plays the
              SYNTHETIC `warfarin_lookalike`, which resembles the table and measures nobody
     preset   paper: dose and seven statins, complete cases with a known VKORC1 genotype, 1832 rows;
              full-rank: cerivastatin, which nobody takes, replaced by amiodarone, 1832 rows; statins:

@@ -246,7 +246,7 @@ def load_summary(folder: Path | str) -> "polars.DataFrame":
     [('hard', 'uniform', 2, 1.0)]
     """
     check_lab("load_summary", "polars")
-    from sidestep.experiments.numbers.summary import summarise  # noqa: PLC0415  (it reads this file)
+    from sidestep.experiments.analysis.summary import summarise  # noqa: PLC0415  (it reads this file)
 
     return summarise(folder).policies.fill_nan(None)
 

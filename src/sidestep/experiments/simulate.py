@@ -1,9 +1,9 @@
-"""One run. `play` has the loop in plain Python; `simulate` uses the compiled one if possible."""
+"""One run and many: `play` is the loop in plain Python; `simulate` uses the compiled one if possible."""
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
@@ -16,8 +16,7 @@ from sidestep.core.confidence import width
 from sidestep.core.jit import ieee_arithmetic
 from sidestep.core.problem import Query
 from sidestep.core.validation import check_integer, check_probability, shown
-from sidestep.environments.instance import Instance, not_a_coin, rewards_of
-from sidestep.environments.sources import (
+from sidestep.environments.action_sources import (
     LISTED,
     FreshArms,
     Menus,
@@ -26,8 +25,10 @@ from sidestep.environments.sources import (
     compiled_source,
     draw_actions,
 )
+from sidestep.environments.instance import Instance, not_a_coin, rewards_of
 from sidestep.errors import InputError, UnreachedDirectionsWarning
-from sidestep.experiments.chance import Dealer, streams_of
+from sidestep.experiments import compiled_run
+from sidestep.experiments.random_streams import Dealer, streams_of
 from sidestep.experiments.record import (
     ARM,
     Record,
@@ -36,7 +37,12 @@ from sidestep.experiments.record import (
     record_round,
     write_numbers,
 )
-from sidestep.experiments.tiers import are_many, is_worth_compiling, mark_compiled, note_interpreted
+from sidestep.experiments.when_to_compile import (
+    are_many,
+    is_worth_compiling,
+    mark_compiled,
+    note_interpreted,
+)
 from sidestep.policies.base import (
     PHASES,
     Decision,
@@ -244,16 +250,15 @@ def _quietly(rounds: Iterator[Round]) -> Iterator[Round]:
 def _run_compiled(
     policy: BuiltinPolicy, instance: Instance, seed: int, horizon: int, every: int, record: Record
 ) -> Any:
-    from sidestep.experiments import loop  # noqa: PLC0415  (compiled code, loaded when it runs)
 
     state = policy.init()
     actions, solid = instance.actions, isinstance(instance.actions, SOLIDS)
     if isinstance(actions, Arms) and not policy.draws_arms:
         actions = actions.distinct()  # duplicate arms are evaluated once
     source = compiled_source(actions)
-    kept = loop.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
+    kept = compiled_run.empty_kept(policy.knobs.metric, instance.problem.n_vectors, source)
     dealer = Dealer(instance, seed, horizon, policy.draws_per_round(on_ball=solid))
-    run = compiler.compiled(loop.run_on_ball if solid else loop.run_on_arms)
+    run = compiler.compiled(compiled_run.run_on_ball if solid else compiled_run.run_on_arms)
     body = (actions.body,) if isinstance(actions, SOLIDS) else ()
     best = _best_rewards(instance)
     so_far, done = 0.0, 0
@@ -271,8 +276,8 @@ def _run_compiled(
         sweeps = policy.sweeps(state)
         due = sweeps.until if sweeps.rounds else done + policy.rounds_until_review(state)
         stop = min(dealer.dealt, due)
-        span = loop.Span(done, stop, horizon, every, learns_for, patience, sweeps, so_far)
-        game = loop.Game(instance.truth, source, best)
+        span = compiled_run.Span(done, stop, horizon, every, learns_for, patience, sweeps, so_far)
+        game = compiled_run.Game(instance.truth, source, best)
         known = policy.knobs, state.evidence, state.core_set
         done, so_far = run(*known, *body, game, kept, chance, span, record)
         if not np.isfinite(state.evidence.moment).all():
@@ -313,3 +318,61 @@ def _sample(instance: Instance) -> Actions:
     if isinstance(instance.actions, FreshArms):
         return Arms(np.eye(instance.actions.dim))
     return Arms(np.concatenate([menu.vectors for menu in arm_sets(instance.actions)]))
+
+
+class Executor(Protocol):
+    """Anything with the `map` of concurrent.futures."""
+
+    def map(self, function: Callable[[Any], Any], jobs: Iterable[Any], /) -> Iterable[Any]:
+        """Results in the order of the jobs."""
+
+
+def simulate_many(
+    policy: Policy[Any],
+    instance_maker: Instance | Callable[[int], Instance],
+    horizon: int,
+    runs: int = 10,
+    seed: int = 0,
+    *,
+    every: int = 1,
+    executor: Executor | None = None,
+) -> list[Trace]:
+    """Several runs, a list of `Trace`; run r is simulate(policy, world, horizon, seed + r).
+
+    policy           as in `simulate`
+    instance_maker   the world of all runs, or a function that makes one of the seed
+    horizon          rounds of a run
+    runs             how many
+    seed             of the first run; run r has seed + r
+    every            record every n-th round, and the last
+    executor         anything with `map`: threads, processes, a cluster, the traces are the same on each;
+                     None: one after another
+
+    >>> import sidestep as ss
+    >>> world = ss.environments.failure()
+    >>> traces = ss.simulate_many(ss.Uniform(world.problem), world, horizon=20, runs=3)
+    >>> [trace.seed for trace in traces]
+    [0, 1, 2]
+    """
+    check_integer("runs", runs, low=1)
+    rounds = horizon * runs
+    if isinstance(policy, BuiltinPolicy):
+        note_interpreted(rounds)
+    jobs = [_Job(policy, instance_maker, horizon, seed + run, every, rounds) for run in range(runs)]
+    return list((executor.map if executor else map)(_run_job, jobs))
+
+
+class _Job(NamedTuple):
+    policy: Any
+    instance_maker: Any
+    horizon: int
+    seed: int
+    every: int
+    rounds: int  # of all runs
+
+
+def _run_job(job: _Job) -> Trace:
+    world = job.instance_maker
+    instance = world if isinstance(world, Instance) else world(job.seed)
+    fast = should_compile(job.policy, instance, job.rounds)
+    return simulate(job.policy, instance, job.horizon, job.seed, job.every, compiled=fast)

@@ -19,20 +19,32 @@ grid = { epsilon = [0.5, 1, 2] }   # one policy for every value; the report show
 id = "doubtful"
 policy = "directed-thompson"
 told = { resolution = 0.1, noise_scale = "unknown" }   # instead of the rank and of R
+
+All unknown names and knobs of a spec are reported at once, before anything is built. A user's own policy
+can be named in a spec but is not in the catalog: naming it imports its file, which a spec may do and a
+request to a service may not.
 """
 
 import hashlib
+import inspect
 import itertools
 import json
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sidestep.errors import InputError, NotFoundError
+from sidestep.core.problem import Problem
+from sidestep.core.validation import check_knobs, imported
+from sidestep.environments.catalog import world_maker
+from sidestep.environments.warfarin import describe
+from sidestep.errors import InputError, NotFoundError, UnknownNameError
+from sidestep.policies.base import check_can_play
+from sidestep.policies.catalog import from_config, policy_maker
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=,+-]*$", max_length=80)]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -237,10 +249,10 @@ def parse_spec(text: str, name: str) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}: must be TOML, {error}") from error
     except ValidationError as error:
-        raise InputError(f"{name}: {'; '.join(map(_wrong, error.errors()))}") from error
+        raise InputError(f"{name}: {'; '.join(map(_in_words, error.errors()))}") from error
 
 
-def _wrong(found: Any) -> str:
+def _in_words(found: Any) -> str:
     """One mistake of a spec: the key, what was expected, what was given."""
     reason = REASONS.get(found["type"], found["msg"])
     reason = reason.replace("Input should", "must").replace("String should", "must")
@@ -259,3 +271,136 @@ def shipped_specs() -> dict[str, str]:
         for file in sorted(folder.iterdir(), key=lambda file: file.name)
         if file.name.endswith(".toml")
     }
+
+
+def build_policy(name: str, problem: Problem, knobs: Mapping[str, Any]) -> Any:
+    """The policy that a spec names, from the catalog or the user's own."""
+    if ":" not in name:
+        return from_config(name, problem, knobs)
+    maker = _own_maker(name, knobs)
+    try:
+        inspect.signature(maker).bind(problem, **knobs)
+    except TypeError as error:
+        raise InputError(f"knobs of {name} must fit it ({error}), got {dict(knobs)}") from error
+    policy = maker(problem, **knobs)
+    check_can_play(policy)
+    return policy
+
+
+def _own_maker(name: str, knobs: Mapping[str, Any]) -> Callable[..., Any]:
+    """The user's own class, after checking that it has these knobs."""
+    maker = imported("policy", name)
+    if not callable(maker):
+        raise InputError(f"policy {name!r} must be a class, got {type(maker).__name__}")
+    check_knobs(name, maker, knobs, "problem")
+    return maker
+
+
+def _policy_maker(name: str, knobs: Mapping[str, Any]) -> Callable[..., Any]:
+    return _own_maker(name, knobs) if ":" in name else policy_maker(name, knobs)
+
+
+def check_names(spec: Spec, where: str) -> None:
+    """Raise one sentence with every unknown world, policy and knob; `where` is the file's name."""
+    wrong = list(_wrong_names(spec))
+    if wrong:
+        refusal = type(wrong[0][1]) if len(wrong) == 1 else UnknownNameError
+        raise refusal(f"{where}: {'; '.join(f'{table}: {error}' for table, error in wrong)}")
+
+
+def _wrong_names(spec: Spec) -> Iterator[tuple[str, InputError]]:
+    """Every table of the spec with an unknown name, and the error."""
+    tables: list[tuple[str, Callable[..., Any], str, dict[str, Any]]] = [
+        *((f"worlds.{each.id}", world_maker, each.world, each.knobs) for each in spec.worlds),
+        *(
+            (f"policies.{each.id}", _policy_maker, each.policy, each.knobs | each.grid)
+            for each in spec.policies
+        ),
+    ]
+    for table, maker_of, name, knobs in tables:
+        try:
+            maker_of(name, knobs)
+        except InputError as error:
+            yield table, error
+
+
+KEPT = 20  # smallest number of recorded rounds of a shortened run
+HORIZON = "horizon"  # the knob of a world whose vectors depend on the number of rounds
+PATIENTS = "warfarin"  # the world that is made from a table
+
+
+def shortened(spec: Spec, settings: Mapping[str, Any]) -> Spec:
+    """The experiment with other runs, seed or horizon, on every world.
+
+    A world with its own horizon is shortened to the given one. Where the horizon is a knob, as in
+    the lower-bound pair, it cannot be shortened: such worlds are removed, unless they are the shortest
+    ones. A shorter run records a larger share of its rounds, so that halves and exponents can still be
+    computed. The tuning seeds keep their distance from the shown ones, and are not more than these.
+    """
+    change = {key: value for key, value in settings.items() if value is not None}
+    most = change.get("horizon")
+    worlds = spec.worlds
+    if "runs" in change:
+        worlds = [world.model_copy(update={"runs": None}) for world in worlds]
+    if most is not None:
+        change["every"] = min(spec.every, max(most // KEPT, 1))
+        least = min(world.horizon or 0 for world in worlds)
+        worlds = [
+            _cut(world, most)
+            for world in worlds
+            if HORIZON not in world.knobs or (world.horizon or 0) <= max(most, least)
+        ]
+    kept = {name for world in worlds for name in (world.id, world.group)}
+    policies = [_among(entry, kept) for entry in spec.policies]
+    change["tune_seeds"] = _tune_seeds(spec, change)
+    short = spec.model_copy(update=change | {"worlds": worlds, "policies": policies})
+    if wrong := short.wrong_tune_seeds():
+        raise InputError(f"{spec.name}: {wrong[0]}")
+    return short
+
+
+def _tune_seeds(spec: Spec, change: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The tuning seeds beside other runs or another first seed."""
+    if not spec.tuning:
+        return None
+    count = min(len(spec.tuning), change.get("runs", len(spec.tuning)))
+    first = spec.tuning[0] + change.get("seed", spec.seed) - spec.seed
+    return first, first + count - 1
+
+
+def _cut(world: WorldSpec, most: int) -> WorldSpec:
+    """The world with at most `most` rounds, if it can be shortened."""
+    if world.horizon is None or HORIZON in world.knobs:
+        return world
+    return world.model_copy(update={"horizon": min(world.horizon, most)})
+
+
+def _among(entry: PolicySpec, kept: set[str]) -> PolicySpec:
+    """The policy on those of its worlds that are kept."""
+    if entry.worlds is None:
+        return entry
+    return entry.model_copy(update={"worlds": [name for name in entry.worlds if name in kept]})
+
+
+def with_table(spec: Spec, data: Path | None) -> Spec:
+    """An experiment with its Warfarin worlds from the user's table; None: from the look-alike."""
+    if data is None:
+        return spec
+    path = {"path": str(data.resolve())}
+    worlds = [
+        world.model_copy(update={"knobs": world.knobs | path}) if world.world == PATIENTS else world
+        for world in spec.worlds
+    ]
+    return spec.model_copy(update={"worlds": worlds})
+
+
+def has_patients(spec: Spec) -> bool:
+    """Whether the experiment has Warfarin worlds, which can use the user's table."""
+    return any(world.world == PATIENTS for world in spec.worlds)
+
+
+def patients_of(spec: Spec) -> list[str]:
+    """A text for each kind of patients from which the Warfarin worlds of an experiment are built."""
+    found = [world.knobs for world in spec.worlds if world.world == PATIENTS]
+    texts = [describe(knobs.get("path"), knobs["preset"], knobs["scale"]) for knobs in found]
+    return list(dict.fromkeys(description.summary() for description in texts))

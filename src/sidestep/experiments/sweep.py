@@ -8,19 +8,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sidestep.core.actions import SOLIDS
+import numpy as np
+
+from sidestep.core.actions import SOLIDS, Arms
+from sidestep.core.arrays import FloatArray
 from sidestep.core.problem import Problem
-from sidestep.core.validation import look_up
+from sidestep.core.validation import SLACK, look_up
 from sidestep.environments.catalog import from_config as world_from_config
+from sidestep.environments.instance import Instance
 from sidestep.errors import InputError, SidestepError, UnreachedDirectionsWarning
 from sidestep.experiments.executors import Runner, Serial
-from sidestep.experiments.keeping import kept
-from sidestep.experiments.names import build_policy
-from sidestep.experiments.ownership import claim
+from sidestep.experiments.record import Trace
 from sidestep.experiments.results import notes_of, to_parquet, trace_path, write_whole
+from sidestep.experiments.results_folder import claim
 from sidestep.experiments.simulate import should_compile, simulate
-from sidestep.experiments.spec import Job, Spec, jobs_of
-from sidestep.experiments.tiers import shape_of
+from sidestep.experiments.spec import Job, Spec, build_policy, jobs_of
+from sidestep.experiments.when_to_compile import shape_of
+from sidestep.policies.advice.recommend import recommend
+from sidestep.policies.builtin import BuiltinPolicy
 
 SHORT = 2  # rounds of a run that is played only to compile
 
@@ -185,3 +190,32 @@ def sweep(
             seconds = time.perf_counter() - start
             on_progress(Progress(done, jobs, rounds, seconds, outcome.job.id))
     return Swept(len(todo), failed)
+
+
+def kept(policy: Any, instance: Instance, trace: Trace) -> dict[str, Any]:
+    """The facts about tolerances in one run; empty if the world has none.
+
+    beyond    share of the recorded rounds that moved a protected outcome beyond its tolerance
+    within    whether the action recommended after the last round is truly within all tolerances
+    said      whether the recommendation said so; None for a policy that knows no tolerance
+    worth     true value of the recommended action; `best` is the largest possible value
+    """
+    if instance.problem.limits is None:
+        return {}
+    found: dict[str, Any] = {"beyond": float((~within_all(instance, trace.action)).mean())}
+    if isinstance(policy, BuiltinPolicy) and isinstance(instance.actions, (Arms, *SOLIDS)):
+        advice = recommend(policy, trace.state, instance.actions)
+        found["within"] = bool(within_all(instance, advice.action[None])[0])
+        found["said"] = advice.assured
+        found["worth"] = instance.reward(advice.action)
+        found["best"] = instance.best_reward(instance.actions)
+    return {"tolerances": found}
+
+
+def within_all(instance: Instance, actions: FloatArray) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Whether every protected effect of each action (n, d) is truly within its tolerance; (n,)."""
+    limits = instance.truth.limits
+    effects = actions @ instance.truth.theta[1:].T
+    slack = SLACK * instance.problem.norm_bound * instance.problem.action_bound  # rounding
+    inside = (effects <= limits.high + slack) & (effects >= limits.low - slack)
+    return np.asarray(inside.all(axis=1))
