@@ -69,7 +69,7 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
     },
     "oful": {"rho": 1.0, "delta": 0.5, "radius": "printed"},
     "protected-thompson": {"rho": 1.0, "memory": 20.0, "delta": 0.9, "query": "widest", **CAREFUL},
-    "information-directed": {"rho": 1.0, "memory": 20.0, "delta": 0.9},
+    "information-directed": {"rho": 1.0, "memory": 20.0, "delta": 0.9, "horizon": 60},
     "directed-thompson": {
         "rho": 1.0,
         "memory": 20.0,
@@ -77,6 +77,7 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "informative": 5.0,
         "share": 1e-6,
         "kappa": 0.01,
+        "horizon": 60,
         **CAREFUL,
     },
     "explore-then-commit": {"rounds": 50, "rho": 1.0},

@@ -49,7 +49,7 @@ def test_compiled_code_goes_to_the_users_cache_without_a_word_in_a_pipe(tmp_path
     first, second = call(**home), call(**home)
     assert first.stdout == second.stdout == "3.0\n"
     assert first.stderr == second.stderr == ""
-    assert list((tmp_path / "sidestep").rglob("geometry.dot-*.nbi"))
+    assert list((tmp_path / "sidestep").rglob("linalg.dot-*.nbi"))
     assert not list(PACKAGE.rglob("*.nbi"))
 
 
@@ -115,7 +115,7 @@ def test_where_the_users_cache_cannot_be_written_a_temporary_folder_is_taken(tmp
     (tmp_path / "file").write_text("")
     done = call(XDG_CACHE_HOME=str(tmp_path / "file"), TMPDIR=str(tmp_path))
     assert done.stdout == "3.0\n"
-    assert list(tmp_path.glob("sidestep-*/*/*/geometry.dot-*.nbi"))
+    assert list(tmp_path.glob("sidestep-*/*/*/linalg.dot-*.nbi"))
 
 
 @pytest.mark.full

@@ -567,7 +567,7 @@ def test_results_from_before_are_learned_all_or_none(storage, refusal):
     }
     study.import_results(table)
     assert study.best().counts == {"sodium": 2, "potassium": 2}
-    wrong = table | {"lisinopril": [0, 11, 40], "potassium": [4.1, "4,2", None]}
+    wrong = table | {"lisinopril": [0, 41, 40], "potassium": [4.1, "4,2", None]}
     message = refusal(study.import_results, wrong)
     assert "row 1" in message
     assert study.best().results == 4

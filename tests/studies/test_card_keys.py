@@ -57,6 +57,17 @@ def studies():
     full.tell(None, 139.0, measured="sodium", given=full.plan.baseline)
     full.correct(3, 140.0, reason="misread")
     full.withdraw(full.ask(actor="Ada", new=True).id, reason="missed visit")
+    low = {**full.plan.baseline, "amlodipine": 5}
+    mean = full.tell(
+        full.ask(measure_only=["sodium"], new=True).id, 138.0, se=0.5, block="A", on="2026-11-18"
+    )
+    full.tell(None, 139.0, repeats=3, measured="sodium", given=low)
+    full.tell(None, below=3.1, measured="potassium", given=low)
+    change = full.tell(None, change=-0.1, se=0.2, against=low, measured="potassium", given=low)
+    full.correct(mean.ticket, 137.0, se=0.4, block="B", reason="misread")
+    full.correct(change.entries[0], below=3.9, reason="no change")
+    full.correct(change.entries[0], 4.0, repeats=2, reason="a mean")
+    full.correct(change.entries[0], change=-0.2, against=low, reason="a change")
     row = {**full.plan.baseline, "sodium": 139.0, "note": "x"}
     full.import_results([row])
     clean = clinic(MemoryStore(), aim="clean", rank=2)

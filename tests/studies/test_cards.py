@@ -40,6 +40,7 @@ from sidestep.studies.cards.words import (
     signed,
 )
 from sidestep.studies.factors import Factor
+from sidestep.studies.measurement import Measurement
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
 
@@ -277,20 +278,20 @@ def test_a_result_far_from_what_was_expected_is_doubted():
     sodium = Outcome("sodium", "mmol/L", range=(110, 170), tolerance=2.5)
     expected = (138.8, 133.4, 144.2)
     assert asked_twice(sodium, expected) == pytest.approx((128.0, 149.6))
-    assert doubt_text(sodium, 138, expected) is None
-    assert doubt_text(sodium, 145, expected) is None
-    text = doubt_text(sodium, 1380, expected)
+    assert doubt_text(sodium, Measurement(138), expected) is None
+    assert doubt_text(sodium, Measurement(145), expected) is None
+    text = doubt_text(sodium, Measurement(1380), expected)
     assert "1380 mmol/L is far from what is expected" in text
     assert "(133.4 to 144.2)" in text
     assert "A lost decimal point?" in text
-    assert "decimal" not in doubt_text(sodium, 160, expected)
+    assert "decimal" not in doubt_text(sodium, Measurement(160), expected)
 
 
 def test_where_results_have_left_the_range_what_is_expected_decides():
     sodium = Outcome("sodium", "mmol/L", range=(110, 170), tolerance=2.5)
     assert asked_twice(sodium, (180.0, 178.0, 182.0)) == (176.0, 184.0)
-    assert doubt_text(sodium, 181, (180.0, 178.0, 182.0)) is None
-    assert doubt_text(sodium, 175, None) is not None
+    assert doubt_text(sodium, Measurement(181), (180.0, 178.0, 182.0)) is None
+    assert doubt_text(sodium, Measurement(175), None) is not None
 
 
 def test_an_age_is_said_as_a_person_says_it():

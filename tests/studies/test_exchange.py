@@ -95,7 +95,7 @@ def edited(line, **changes):
         (lambda ls: ls[1:], "line 1 of an export must be the head"),
         (lambda ls: ["no json"], "line 1 of an export must be JSON"),
         (lambda ls: ["[1]"], "a JSON object"),
-        (lambda ls: [edited(ls[0], version=2), *ls[1:]], "of version 1; a newer sidestep"),
+        (lambda ls: [edited(ls[0], version=3), *ls[1:]], "of version 1 or 2; a newer sidestep"),
         (lambda ls: [edited(ls[0], name="a/b"), *ls[1:]], "a study's name must"),
         (lambda ls: [edited(ls[0], name="another"), *ls[1:]], "of the name that its head says"),
         (lambda ls: [edited(ls[0], updated="noon"), *ls[1:]], "a time in UTC"),

@@ -98,7 +98,7 @@ def change_password(name: Person, storage: Storage = DEFAULT) -> None:
 
 @users.command("logout")
 def end_sessions(name: Person, storage: Storage = DEFAULT) -> None:
-    """End every session of a person, on every server and in every browser.
+    """End every session of a person, on every server.
 
     Example: sidestep user logout ada
     """

@@ -5,13 +5,13 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeVar
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-from numpy.random import Generator
-
-from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError, MissingExtra, UnknownNameError
+
+if TYPE_CHECKING:  # a study is recorded where numpy cannot even be imported
+    from sidestep.core.arrays import FloatArray
 
 SLACK = 1e-9  # relative slack when a length is compared with its bound
 # bounds of a scale: the square of a product of two fits into a float
@@ -20,7 +20,7 @@ SMALLEST, LARGEST = 1e-50, 1e50
 
 def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> None:
     """Raise unless value is an integer in low..high."""
-    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    integral = isinstance(value, Integral) and not isinstance(value, bool)
     if not integral or value < low or (high is not None and value > high):
         expected = f"be an integer >= {low}" if high is None else f"lie in {low}..{high}"
         raise InputError(f"{name} must {expected}, got {shown(value)}")
@@ -57,6 +57,8 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 def check_rng(rng: object) -> None:
     """Raise unless this is a numpy random Generator."""
+    from numpy.random import Generator  # noqa: PLC0415
+
     if not isinstance(rng, Generator):
         raise InputError(
             f"rng must be a numpy Generator, np.random.default_rng(0), got {shown(rng)}"
@@ -74,8 +76,10 @@ def check_lab(what: str, *packages: str) -> None:
             ) from None
 
 
-def as_numbers(name: str, value: object) -> FloatArray:
+def as_numbers(name: str, value: object) -> "FloatArray":
     """A copy of the value as an array of floats; raises one sentence if that is impossible."""
+    import numpy as np  # noqa: PLC0415
+
     try:
         return np.array(value, dtype=float, order="C")
     except (TypeError, ValueError, OverflowError) as error:
@@ -86,6 +90,8 @@ def as_numbers(name: str, value: object) -> FloatArray:
 
 def _not_numbers(value: Any) -> str:
     """What was given instead of numbers; for a data frame, its first column that is not numeric."""
+    import numpy as np  # noqa: PLC0415
+
     for column in getattr(value, "columns", ()):
         try:
             np.array(value[column], dtype=float)
@@ -96,7 +102,10 @@ def _not_numbers(value: Any) -> str:
 
 def is_finite(value: object) -> bool:
     """Whether value is a finite number that fits into a float; a bool does not count as a number."""
-    number = isinstance(value, (int, float, np.integer, np.floating))
+    # a number of numpy has a dtype; a Fraction, which is Real as well, has none
+    number = isinstance(value, (int, float)) or (
+        isinstance(value, Real) and hasattr(value, "dtype")
+    )
     try:
         return number and not isinstance(value, bool) and math.isfinite(value)  # type: ignore[arg-type]
     except OverflowError:

@@ -75,11 +75,11 @@ def places(found: Sequence[Any]) -> list[dict[str, str]]:
 
 def _without_branches(found: Sequence[Any]) -> list[Any]:
     """What is wrong; where text was sent for a number, not what else could have been there."""
-    texts = [_steps(each) for each in found if each["type"] == NOT_TEXT]
+    texts = [_steps(each) for each in found if NOT_TEXT in each["msg"]]
 
     def beside(each: Any) -> bool:
         here = _steps(each)
-        return each["type"] != NOT_TEXT and any(text[: len(here)] == here for text in texts)
+        return NOT_TEXT not in each["msg"] and any(text[: len(here)] == here for text in texts)
 
     return [each for each in found if not beside(each)]
 

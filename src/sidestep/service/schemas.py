@@ -3,22 +3,19 @@
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
-from pydantic_core import PydanticCustomError
 
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.people.tokens import MOST_DAYS
 from sidestep.studies.values import LARGEST, LONGEST_NAME
 
-NOT_TEXT = "text_for_number"  # our name for the mistake
+NOT_TEXT = "must be a number without quotes and with a point for decimals, such as 1.5"
 
 
 def _not_text(value: Any) -> Any:
     """Refuse a number in quotes with our own sentence: it may have a decimal comma."""
     if isinstance(value, str):
-        raise PydanticCustomError(
-            NOT_TEXT, "must be a number without quotes and with a point for decimals, such as 1.5"
-        )
+        raise ValueError(NOT_TEXT)
     return value
 
 
