@@ -88,6 +88,7 @@ WATCHING = {"lock_in", "patience"}  # these where an arm is played again and aga
 UNTOLD = {
     (name, "delta") for name in ("protected-thompson", "directed-thompson", "information-directed")
 }  # where s is not told
+PRICED = {("directed-thompson", "horizon")}  # a price that the rounds left cannot repay is not paid
 ENDS_IN_AN_ERROR = {"max_core_set_rounds": CoreSetError}
 
 QUIET = {
@@ -183,7 +184,7 @@ def those(wanted: Callable[[str, str], bool]) -> Any:
 
 def is_special(name: str, knob: str) -> bool:
     special = RARE | WATCHING | set(ENDS_IN_AN_ERROR) | set(CAREFUL)
-    return knob in special or (name, knob) in UNTOLD
+    return knob in special or (name, knob) in UNTOLD | PRICED
 
 
 @pytest.mark.full
@@ -212,7 +213,7 @@ def test_the_level_of_the_rank_changes_something_where_the_rank_is_not_told(name
     assert goes_another_way(name, knob, world, untold, rounds=300)
 
 
-@those(lambda _, knob: knob in RARE)
+@those(lambda name, knob: knob in RARE or (name, knob) in PRICED)
 def test_a_knob_of_the_price_changes_something_where_no_contender_is_informative(name, knob):
     assert goes_another_way(name, knob, blind_spot(), rounds=500)
 
