@@ -77,7 +77,7 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
         "informative": 5.0,
         "share": 1e-6,
         "kappa": 0.01,
-        "horizon": 60,
+        "horizon": 5,
         **CAREFUL,
     },
     "explore-then-commit": {"rounds": 50, "rho": 1.0},
