@@ -39,6 +39,7 @@ from sidestep.service.streams import Listeners, streams
 from sidestep.service.system import system
 from sidestep.service.tokens import tokens
 from sidestep.service.watch import LOGGER, Watch
+from sidestep.service.writers import WriterLimit
 from sidestep.studies.book import Question
 from sidestep.studies.storage.events import CODE
 from sidestep.studies.storage.faults import translated
@@ -94,6 +95,7 @@ def create_app(
     _handle(app)
     _describe(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
+    app.add_middleware(WriterLimit, threads=settings.threads)
     app.add_middleware(BodyLimit, limit=settings.body_limit, import_limit=settings.import_limit)
     app.add_middleware(Names, names=settings.names)
     app.add_middleware(Watch, metrics=metrics)

@@ -40,7 +40,9 @@ class Settings(BaseModel):
     )
     proxies: str = Field("", description="addresses whose X-Forwarded headers are believed")
     https: bool = Field(False, description="cookies only over HTTPS; set it behind a TLS proxy")
-    threads: int = Field(40, ge=1, le=1000, description="requests that are worked on at once")
+    threads: int = Field(
+        40, ge=1, le=1000, description="requests that are worked on at once; a quarter only reads"
+    )
     connections: int = Field(
         1000, ge=10, le=100_000, description="connections at once, as far as open files allow"
     )
