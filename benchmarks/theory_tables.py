@@ -1,15 +1,17 @@
 """The tables of docs/theory.md: the ball, fixed arms that span, and a horizon that is told.
 
     python -m benchmarks.theory_tables                 # all of them
-    python -m benchmarks.theory_tables --only ball     # or design, spanning, horizon
+    python -m benchmarks.theory_tables --only ball     # or design, last, spanning, horizon
 
 design    the three-stage policy of Theorem 13 and what its shares are worth, simulated through sufficient
           statistics: regret / (p G sqrt T) in the mean over runs, with its standard error
+last      the policy of Theorem 14, s = d - 1, the same way, beside its bound
 ball      policies of the package on the ball, among them the three queries of ProtectedThompson: slope of
           regret against p G sqrt(T)
 spanning  the pair of Theorem 10 over three decades of T: the larger mean regret beside rate and bound
-horizon   InformationDirected and DirectedThompson on the panel's worlds with fixed arms, with the horizon
-          told, twice too long, half as long and not at all; seeds of the panel, and held out
+horizon   InformationDirected and DirectedThompson on the ten worlds of the panel on which more than 2% of
+          runs are linear, with the horizon told, twice too long, half as long and not at all; seeds of
+          the panel, and held out
 
 Every line is printed as soon as it is known.
 """
@@ -26,6 +28,7 @@ from benchmarks.guardrails import chance_cost, is_linear
 from benchmarks.rivals import games
 from sidestep.core import theory
 from sidestep.core.arrays import FloatArray
+from sidestep.core.last_direction import most_sweeps, remainder_of, tail_of
 from sidestep.environments import Instance, spanning, synthetic
 
 # ---------------------------------------------------------------- the three-stage policy
@@ -88,26 +91,84 @@ def three_stages(
 
 
 def last_direction(
-    theta: FloatArray, noise: float, phases: int, rng: np.random.Generator
+    theta: FloatArray,
+    noise: float,
+    phases: int,
+    rng: np.random.Generator,
+    pilot: FloatArray | None = None,
 ) -> FloatArray:
-    """Regret of every phase of the policy of Theorem 14, after a pilot of fixed precision."""
+    """Regret of every phase of the policy of Theorem 14.
+
+    pilot   its estimates of all vectors, (s+1, d); None: errors of the largest size that it allows
+    """
     s = len(theta) - 1
-    protected = theta[1:]
-    best, sigma = best_action(theta), float(np.linalg.svd(protected)[1][-1])
+    protected, best = theta[1:], best_action(theta)
     length = float(theta[0] @ best)
-    error = rng.standard_normal(protected.shape)
-    error *= sigma / 16 / np.linalg.norm(error, 2)
-    pilot = protected + error
-    start = np.linalg.svd(pilot)[2][-1]
-    start = start * np.sign(start @ best)  # the pilot of the target shows the sign
+    if pilot is None:
+        error = rng.standard_normal(theta.shape)
+        error[0] = 0.0
+        error *= np.linalg.svd(protected)[1][-1] / 16 / np.linalg.norm(error, 2)
+        pilot = theta + error
+        start = np.linalg.svd(pilot[1:])[2][-1]
+        start = start * np.sign(start @ best)  # the pilot of the target shows the sign
+    else:
+        start = np.linalg.svd(pilot[1:])[2][-1]
+        start = start * np.sign(start @ pilot[0])
     played, costs = start, np.empty(phases)
     for k in range(phases):
         costs[k] = s * 2.0**k * length * (1 - played @ best)
         seen = protected @ played + noise / np.sqrt(2.0**k) * rng.standard_normal(s)
         across = np.linalg.svd(played[None])[2][1:]  # (s, d), orthogonal to what is played
-        moved = played - np.linalg.solve(pilot @ across.T, seen) @ across
+        moved = played - np.linalg.solve(pilot[1:] @ across.T, seen) @ across
         played = into_cone(moved / np.linalg.norm(moved), start)
     return costs
+
+
+def pilot_of(world: Instance, horizon: float, rng: np.random.Generator) -> tuple[int, FloatArray]:
+    """Sweeps of the first stage of Theorem 14, and its estimates of all vectors."""
+    here, theta = remainder_of(world), world.theta
+    most = int(most_sweeps(here, horizon))
+    n = np.arange(1, most + 1)[:, None, None]
+    walk = rng.standard_normal((most, *theta.shape)).cumsum(axis=0)
+    found = theta + here.noise[:, None] * walk / n
+    tail, roots = tail_of(here, horizon), np.sqrt(n[:, 0, 0])
+    error, aim = tail * here.blur / roots, tail * here.noise[0] / roots
+    _, sizes, directions = np.linalg.svd(found[:, 1:])
+    shown = np.abs(np.einsum("nd,nd->n", found[:, 0], directions[:, -1]))
+    narrow = 17 * error <= sizes[:, -1]
+    turned = error / np.where(narrow, sizes[:, -1] - 2 * error, 1.0)
+    length = np.linalg.norm(found[:, 0], axis=1) + aim
+    over = narrow & (shown > aim + length * turned)
+    last = int(over.argmax()) if over.any() else most - 1
+    return last + 1, found[last]
+
+
+def whole_run(world: Instance, horizon: float, rng: np.random.Generator) -> float:
+    """Regret of the policy of Theorem 14, through sufficient statistics; equal noise."""
+    here, theta = remainder_of(world), world.theta
+    d, s, b = here.target.size, len(theta) - 1, here.length
+    sweeps, pilot = pilot_of(world, horizon, rng)
+    spent = sweeps * d * (s + 1)
+    phases = max(int(np.ceil(np.log2(max(horizon - spent, 1) / s + 1))), 1)
+    costs = last_direction(theta, float(here.noise[0]), phases, rng, pilot)
+    costs[-1] *= max(horizon - spent - s * (2.0 ** (phases - 1) - 1), 0) / (s * 2.0 ** (phases - 1))
+    return float(sweeps * (s + 1) * (d * b - here.rest.sum()) + costs.sum())
+
+
+def last(runs: int) -> None:
+    """Regret of the policy of Theorem 14 beside its bound."""
+    print("| d, s, R | what | T = 1e6 | 1e9 | 1e12 | 1e15 |\n|---|---|---|---|---|---|")
+    for dim, noise in ((2, 0.05), (3, 0.05), (4, 0.05)):
+        theta = vectors(dim, dim - 1, 2)
+        world = Instance(theta, ss.UnitBall(dim), noise_scale=noise)
+        horizons = (1e6, 1e9, 1e12, 1e15)
+        cells = []
+        for horizon in horizons:
+            rng = np.random.default_rng(7)
+            cells.append(mean_of(np.array([whole_run(world, horizon, rng) for _ in range(runs)])))
+        print(f"| {dim}, {dim - 1}, {noise} | regret | {' | '.join(cells)} |")
+        bounds = [f"{theory.last_direction_bound(world, T):.0f}" for T in horizons]
+        print(f"| | bound | {' | '.join(bounds)} |", flush=True)
 
 
 def into_cone(direction: FloatArray, axis: FloatArray) -> FloatArray:
@@ -296,6 +357,12 @@ def draw(rows: list[dict[str, Any]], path: str) -> None:
 # ---------------------------------------------------------------- a horizon that is told
 
 TOLD = (None, 1.0, 2.0, 0.5)
+TEN = (  # worlds of the panel with fixed arms and more than 2% of linear runs of InformationDirected
+    "low-rank-r0.1,one-hot-r1,near-parallel-r0.1,all-but-one-r0.1,interactions-r0.1,fixed-r1,"
+    "one-hot-r0.1,dear-oracle-r1,blind-spot-r0.3,many-outcomes-r0.1"
+)
+SLOW, FEW = "30 outcomes", 20  # the world that takes ten times as long, and its seeds
+FIRST = (0, 7000)  # the panel's seeds, and held out
 PLAYERS: dict[str, Callable[..., Any]] = {
     "InformationDirected": ss.InformationDirected,
     "DirectedThompson": ss.DirectedThompson,
@@ -304,57 +371,69 @@ PLAYERS: dict[str, Callable[..., Any]] = {
 
 def horizon_table(player: str, words: list[str], seeds: range) -> None:
     """Mean regret and linear runs of one policy, by what it is told."""
-    print(f"{player}, seeds {seeds.start} to {seeds.stop - 1}")
+    print(f"{player}, seeds {seeds.start} to {seeds.stop - 1}, {FEW} of them for {SLOW}")
     print("| world, T | not told | told T | told 2 T | told T / 2 |\n|---|---|---|---|---|")
-    totals, logs = np.zeros(len(TOLD), int), []
+    totals, logs, spreads = np.zeros(len(TOLD), int), [], []
     for game in games(words):
         if not isinstance(game.make(0).actions, ss.Arms):
             continue
-        means, cells = [], []
+        used = seeds[:FEW] if game.name.startswith(SLOW) else seeds
+        paid, linear = np.zeros((len(TOLD), len(used))), np.zeros(len(TOLD), int)
         for k, share in enumerate(TOLD):
-            finals, linear = [], 0
-            for seed in seeds:
+            for j, seed in enumerate(used):
                 world = game.make(seed)
                 told = None if share is None else int(share * game.horizon)
                 policy = PLAYERS[player](world.problem, horizon=told)
                 trace = ss.simulate(policy, world, game.horizon, seed, every=10, compiled=True)
-                finals.append(float(trace.cumulative_regret[-1]))
-                linear += is_linear(trace, chance_cost(world))
-            totals[k] += linear
-            means.append(float(np.mean(finals)))
-            error = float(np.std(finals, ddof=1)) / len(seeds) ** 0.5
-            cells.append(f"{means[-1]:.1f} +- {error:.1f}, {linear}")
-        logs.append(np.log(np.array(means) / means[0]))
+                paid[k, j] = trace.cumulative_regret[-1]
+                linear[k] += is_linear(trace, chance_cost(world))
+        totals += linear
+        means, root = paid.mean(axis=1), len(used) ** 0.5
+        errors = paid.std(axis=1, ddof=1) / root
+        cells = [
+            f"{mean:.1f} +- {error:.1f}, {count}"
+            for mean, error, count in zip(means, errors, linear, strict=True)
+        ]
+        share_of = paid / means[:, None]
+        logs.append(np.log(means / means[0]))
+        spreads.append((share_of - share_of[0]).std(axis=1, ddof=1) / root)  # of the log ratio
         print(f"| {game.name}, {game.horizon} | {' | '.join(cells)} |", flush=True)
     ratios = np.exp(np.mean(logs, axis=0))
-    cells = [f"{ratio:.3f}, {count}" for ratio, count in zip(ratios, totals, strict=True)]
+    errors = ratios * np.sqrt((np.array(spreads) ** 2).sum(axis=0)) / len(logs)
+    cells = [
+        f"{ratio:.3f} +- {error:.3f}, {count}"
+        for ratio, error, count in zip(ratios, errors, totals, strict=True)
+    ]
     print(f"| geometric mean of the ratios, linear runs | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", default="design,ball,spanning,horizon", help="which tables")
+    parser.add_argument("--only", default="design,last,ball,spanning,horizon", help="which tables")
     parser.add_argument("--runs", type=int, default=6, help="runs of a cell of `spanning`")
     parser.add_argument("--picture", help="file for the picture of `spanning`")
     parser.add_argument("--worlds", type=int, default=10, help="worlds of a row of `ball`")
     parser.add_argument("--rounds", type=int, default=100_000, help="T of `ball`")
     parser.add_argument("--seeds", type=int, default=50, help="seeds of `horizon`")
-    parser.add_argument("--first", type=int, default=0, help="first of them")
+    parser.add_argument("--first", type=int, nargs="+", default=FIRST, help="first of them")
     parser.add_argument("--players", default=",".join(PLAYERS), help="of `horizon`")
-    parser.add_argument("--words", default="held-out,blind", help="worlds of `horizon`")
+    parser.add_argument("--words", default=TEN, help="worlds of `horizon`")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     tables = asked.only.split(",")
     if "design" in tables:
         design(400)
+    if "last" in tables:
+        last(200)
     if "ball" in tables:
         ball(asked.worlds, asked.rounds)
     if "spanning" in tables:
         spanning_table(asked.runs, asked.picture)
     if "horizon" in tables:
         for player in asked.players.split(","):
-            seeds = range(asked.first, asked.first + asked.seeds)
-            horizon_table(player, asked.words.split(","), seeds)
+            for first in asked.first:
+                seeds = range(first, first + asked.seeds)
+                horizon_table(player, asked.words.split(","), seeds)
 
 
 if __name__ == "__main__":

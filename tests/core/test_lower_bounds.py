@@ -150,6 +150,35 @@ def test_the_ball_bound_reaches_the_price_and_never_passes_it(dim: int, size: in
     assert share[0] < 0.9
 
 
+def test_the_expected_price_is_the_mean_of_the_prices_of_the_prior(oracle: Any) -> None:
+    rng, noise = np.random.default_rng(5), (0.1, 0.4, 0.02)
+    problem = ss.Problem(6, 2, 2, noise_scale=noise)
+    paid = []
+    for _ in range(4000):
+        theta = rng.standard_normal((3, 6)) / 10
+        price = theory.price_of_protection(
+            Instance(theta, ss.UnitBall(6), noise_scale=noise, norm_bound=2.0)
+        )
+        paid.append(price.directions * price.noise)
+    expected = theory.expected_price(problem)
+    assert oracle.mean_about(np.array(paid), expected)
+    assert not oracle.mean_about(np.array(paid), 0.95 * expected)
+    plain = ss.Problem(6, 0, 0, noise_scale=0.1)
+    assert theory.expected_price(plain) == pytest.approx(0.5)  # (d - 1) R
+
+
+def test_the_bound_of_posterior_sampling_is_dearer_than_the_price_by_the_factor_of_the_page() -> (
+    None
+):
+    """thompson_bound / (expected_price sqrt(T)) tends to 2 z sqrt(Lambda) / p."""
+    d, s, T = 6, 2, 1e14
+    problem = ss.Problem(d, s, s, noise_scale=0.1)
+    z = math.sqrt(d) + math.sqrt(2 * math.log(2 * (s + 1) * T * T))
+    potential = (s + 1) * d * math.log1p(T / ((s + 1) * d * 0.06)) / math.log(2)
+    found = theory.thompson_bound(problem, T) / (theory.expected_price(problem) * math.sqrt(T))
+    assert found == pytest.approx(2 * z * math.sqrt(potential) / (d - s - 1), rel=1e-4)
+
+
 def test_where_one_direction_is_left_there_is_no_price() -> None:
     world = ball(4, 3)
     assert theory.price_of_protection(world).directions == 0
@@ -248,6 +277,19 @@ SAID = [
     (lambda: theory.ball_bound(ball(4, 1), -1), "horizon must be positive"),
     (lambda: theory.ball_bound(ball(4, 1), 9, reach=0.0), "reach must be positive"),
     (lambda: theory.ball_bound(ball(4, 1, noise=0.0), 9), "noise_scale must be positive"),
+    (
+        lambda: theory.price_of_protection(synthetic(4, 1, 1, "fixed:9")),
+        "actions must be the unit ball for this price, got Arms",
+    ),
+    (lambda: theory.ball_bound(synthetic(4, 1, 1, 9), 9), "actions must be the unit ball"),
+    (
+        lambda: theory.expected_price(ss.Problem(4, 3, 3, noise_scale=0.1)),
+        "needs subspace_dim = n_protected <= dim - 2",
+    ),
+    (
+        lambda: theory.expected_price(ss.Problem(4, 1, 1, noise_scale=0.1, action_bound=0.5)),
+        "action_bound must be at least 1",
+    ),
     (
         lambda: theory.price_of_protection(synthetic(6, 4, 2, "ball")),
         "protected vectors must be independent",

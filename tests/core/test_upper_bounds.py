@@ -83,6 +83,23 @@ def test_with_a_known_gap_the_bound_grows_like_the_logarithm() -> None:
     assert plain == small
 
 
+def test_only_exploring_costs_from_the_gap_on_that_the_estimates_reach() -> None:
+    """Theorem 7 by hand: 2 A (e + M |P - P'|) < gap, and not a hundredth sooner."""
+    N, T, sigma, kappa, delta, rho = 9000, 1e6, 0.8, 0.2, 0.01, 0.1
+    lost = math.sqrt(2 * math.log(2 * 2 * 3 / delta) / (4500 * kappa))
+    strength = rho + (1 - lost) * 4500 * kappa
+    e = rho / strength + 0.1 * (math.sqrt(3) + math.sqrt(2 * math.log(4 / delta))) / strength**0.5
+    reached = 2 * (e + e / (sigma - e))
+    more, less = (
+        theory.explore_commit_bound(
+            PROBLEM, T, sigma, kappa, N, delta=delta, rho=rho, gap=reached * share
+        )
+        for share in (1.001, 0.99)
+    )
+    assert more == 2 * N
+    assert less > 5 * more
+
+
 def test_without_protected_vectors_only_the_target_is_estimated() -> None:
     plain = theory.explore_commit_bound(Problem(3, 0, 0, noise_scale=0.1), 1e6, 1.0, 0.2)
     assert plain < theory.explore_commit_bound(PROBLEM, 1e6, 1.0, 0.2)
@@ -208,6 +225,10 @@ SAID = [
         "subspace_dim must be known|projected",
     ),
     (lambda: theory.explore_commit_bound(PROBLEM, 9, 0.9, 0.1, gap=-1.0), "gap must be"),
+    (
+        lambda: theory.explore_commit_bound(PROBLEM, 9, 0.9, 0.1, gap=2.1),
+        "gap must be at most 2 A M",
+    ),
     (lambda: theory.expected_coefficients(3, 3), r"size must lie in 0\.\.2"),
 ]
 

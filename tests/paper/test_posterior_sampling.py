@@ -141,6 +141,18 @@ def test_step_8_coefficients_have_their_distribution_where_one_direction_is_left
     assert theory.expected_coefficients(dim, size) == pytest.approx(size * mean, rel=1e-6)
 
 
+def test_the_bound_of_the_widest_query_by_hand():
+    problem = Problem(6, 2, 2, noise_scale=(0.3, 0.1, 0.9), costs=(1.0, 4.0, 9.0), norm_bound=2.0)
+    T = 1e4
+    rho = (0.1 / 2.0) ** 2 * 6
+    widths = 18 * math.log(1 + T / (18 * rho)) / math.log(2)
+    tail = math.sqrt(6) + math.sqrt(2 * math.log(6 * T * T))
+    slope = 1 + 2 * math.gamma(2) / (math.sqrt(math.pi) * math.gamma(2.5))
+    expected = 2 * 0.9 * tail * slope * 3 * math.sqrt(widths * T)
+    expected += widths * 2 * (2 + math.sqrt(2 * math.log(T) / 6)) + 4
+    assert theory.thompson_bound(problem, T) == pytest.approx(expected, rel=1e-12)
+
+
 def test_the_bound_grows_like_the_root_of_the_horizon():
     T = np.array([1e6, 1e8])
     low, high = theory.thompson_bound(PROBLEM, T)

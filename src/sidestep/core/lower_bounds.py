@@ -6,6 +6,7 @@ unspanned_bound        of order T, over fixed arms that do not span (Theorem 9)
 spanning_bound         of order T^(2/3), over fixed arms that span (Theorem 10)
 ball_bound             of order T^(1/2), on the unit ball near one instance (Theorem 12)
 price_of_protection    its leading term, p G sqrt(T)
+expected_price         the mean of p G under the prior of `thompson_bound` (corollary of Theorem 12)
 
 Plain numpy. `spanning_bound` and `lower_bound` are about pairs of problems, which
 `environments.hard` builds.
@@ -16,9 +17,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from sidestep.core.actions import UnitBall
 from sidestep.core.arrays import FloatArray
-from sidestep.core.conditions import amounts_of
+from sidestep.core.conditions import amounts_of, check_for_ball, check_for_posterior_sampling
 from sidestep.core.problem import Problem
+from sidestep.core.upper_bounds import expected_coefficients
 from sidestep.core.validation import check_choice, check_positive
 from sidestep.errors import InputError
 
@@ -32,6 +35,10 @@ DEPENDENT = (
 
 class World(Protocol):
     """What is read of an instance (environments/instance.py)."""
+
+    @property
+    def actions(self) -> object:
+        """What may be played."""
 
     @property
     def theta(self) -> FloatArray:
@@ -56,7 +63,7 @@ class Price(NamedTuple):
 
     def regret(self, horizon: Amount) -> Amount:
         """The leading term of what every policy pays, p G sqrt(T)."""
-        return _plain(self.directions * self.noise * np.sqrt(amounts_of("horizon", horizon)))
+        return plain(self.directions * self.noise * np.sqrt(amounts_of("horizon", horizon)))
 
 
 def price_of_protection(instance: World) -> Price:
@@ -65,7 +72,7 @@ def price_of_protection(instance: World) -> Price:
     Theorems 12 and 13 of docs/theory.md. Every protected vector must count: n_protected is the rank.
     Where p = 0, which is s = d - 1, the regret grows like log T.
 
-    instance   its hidden vectors are read; only the ball has this price
+    instance   its hidden vectors are read; its actions are the unit ball
 
     >>> import sidestep as ss
     >>> world = ss.environments.synthetic(4, 1, 1, "ball", noise_scale=0.1, seed=0)
@@ -73,10 +80,30 @@ def price_of_protection(instance: World) -> Price:
     >>> price.directions, round(price.noise, 3), round(price.regret(10_000), 1)
     (2, 0.17, 34.0)
     """
-    protected, x = _coefficients(instance)
+    protected, x = protected_part(instance)
     noise = instance.problem.noise
     weight = float(noise[0] + np.abs(x) @ noise[1:])
     return Price(protected.shape[1] - protected.shape[0] - 1, weight, x)
+
+
+def expected_price(problem: Problem) -> float:
+    """Mean of p G under the prior of `thompson_bound`: no policy has less regret than its sqrt(T).
+
+    That is the limit of Bayes regret / sqrt(T), at least (docs/theory.md, corollary of Theorem 12). Every
+    protected vector must count, and s <= d - 2. Costs and norm_bound do not matter.
+
+    problem   sizes and noise; its actions are the unit ball
+
+    >>> import sidestep as ss
+    >>> problem = ss.Problem(dim=6, n_protected=2, subspace_dim=2, noise_scale=0.1)
+    >>> round(ss.theory.expected_price(problem), 3)
+    0.555
+    """
+    check_for_ball(problem)
+    d, s = problem.dim, problem.n_protected
+    check_for_posterior_sampling(problem, most=d - 2)
+    each = expected_coefficients(d, s) / max(s, 1)  # E|x_i|
+    return (d - s - 1) * float(problem.noise[0] + each * problem.noise[1:].sum())
 
 
 def ball_bound(instance: World, horizon: Amount, *, reach: float | None = None) -> Amount:
@@ -96,7 +123,7 @@ def ball_bound(instance: World, horizon: Amount, *, reach: float | None = None) 
     0.99
     """
     T = amounts_of("horizon", horizon)
-    _coefficients(instance)
+    protected_part(instance)
     if reach is not None:
         check_positive("reach", reach)
     if not instance.problem.noise.min() > 0:
@@ -107,7 +134,7 @@ def ball_bound(instance: World, horizon: Amount, *, reach: float | None = None) 
         for tail in (4.0, 8.0, 12.0, 18.0, 26.0, 36.0):
             if reach is None or _reach(float(spread), tail, d) <= reach:
                 best = np.maximum(best, near_bound(instance, T, float(spread), tail))
-    return _plain(best)
+    return plain(best)
 
 
 def near_bound(instance: World, T: FloatArray, spread: float, tail: float) -> FloatArray:
@@ -117,7 +144,7 @@ def near_bound(instance: World, T: FloatArray, spread: float, tail: float) -> Fl
     tail     u: the vectors near the instance are those within tau (sqrt(d) + sqrt(2 u))
     """
     theta, noise = instance.theta, instance.problem.noise
-    price, (protected, x) = price_of_protection(instance), _coefficients(instance)
+    price, (protected, x) = price_of_protection(instance), protected_part(instance)
     p, s, d = price.directions, protected.shape[0], protected.shape[1]
     G, rest = price.noise, theta[0] - protected.T @ x
     reach = _reach(spread, tail, d)
@@ -161,7 +188,7 @@ def unspanned_bound(horizon: Amount, norm_bound: float = 1.0, action_bound: floa
     """
     check_positive("norm_bound", norm_bound)
     check_positive("action_bound", action_bound)
-    return _plain(0.5 * action_bound * norm_bound * amounts_of("horizon", horizon))
+    return plain(0.5 * action_bound * norm_bound * amounts_of("horizon", horizon))
 
 
 def spanning_bound(
@@ -190,7 +217,7 @@ def spanning_bound(
     T = amounts_of("horizon", horizon)
     check_spanning(kappa, noise_scale, strength, norm_bound)
     loss = _informative_loss(kappa)
-    return _plain(norm_bound * loss * _informative_rounds(T, kappa, noise_scale, strength))
+    return plain(norm_bound * loss * _informative_rounds(T, kappa, noise_scale, strength))
 
 
 def spanning_angle(
@@ -198,7 +225,7 @@ def spanning_angle(
 ) -> Amount:
     """Angle epsilon of the pair of Theorem 10, at most pi/4."""
     n = _informative_rounds(amounts_of("horizon", horizon), kappa, noise_scale, strength)
-    return _plain(_angle(n, kappa, noise_scale, strength))
+    return plain(_angle(n, kappa, noise_scale, strength))
 
 
 def check_spanning(kappa: float, noise_scale: float, strength: float, norm_bound: float) -> None:
@@ -264,17 +291,24 @@ def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "print
         check_positive("noise_scale", noise_scale)
     T = amounts_of("horizon", horizon)
     if form == "printed":
-        return _plain(np.where(T >= 256, math.exp(-21) / 16 * T**0.75, 0.0))
+        return plain(np.where(T >= 256, math.exp(-21) / 16 * T**0.75, 0.0))
     alpha = math.sqrt(noise_scale) * T**-0.25
     told_apart = math.exp(-3.125) / 2 - 2 * np.exp(-T / 18)
     both = 0.78 * alpha * (T / 6) * told_apart
-    return _plain(np.where(alpha <= 0.25, np.maximum(both / 2, 0.0), 0.0))
+    return plain(np.where(alpha <= 0.25, np.maximum(both / 2, 0.0), 0.0))
 
 
-def _coefficients(instance: World) -> tuple[FloatArray, FloatArray]:
-    """The protected vectors (s, d), and the coefficients of the target's protected part; (s,)."""
+def protected_part(instance: World) -> tuple[FloatArray, FloatArray]:
+    """The protected vectors (s, d), and the coefficients of the target's protected part; (s,).
+
+    Raises one sentence where the theorems about the ball do not cover the instance.
+    """
     theta, problem = instance.theta, instance.problem
     protected = theta[1:]
+    if not isinstance(instance.actions, UnitBall):
+        raise InputError(
+            f"actions must be the unit ball for this price, got {type(instance.actions).__name__}"
+        )
     if problem.tolerance is not None or problem.intercept:
         raise InputError(
             "this price is for the projected reward without levels, got a tolerance or an intercept"
@@ -290,6 +324,6 @@ def _coefficients(instance: World) -> tuple[FloatArray, FloatArray]:
     return protected, np.linalg.lstsq(protected.T, theta[0], rcond=None)[0]
 
 
-def _plain(values: FloatArray) -> Any:
+def plain(values: FloatArray) -> Any:
     """An array as it is, a single number as a float."""
     return float(values) if np.ndim(values) == 0 else values

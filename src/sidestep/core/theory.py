@@ -15,7 +15,9 @@ tolerance_bound                     ours: an optimist within tolerances, over ar
 lower_bound           "printed"     Theorem "hardness"
                       "corrected"   with the constants of its proof put right (C1 to C5)
 thompson_bound, explore_commit_bound                               ours: core/upper_bounds.py
-unspanned_bound, spanning_bound, ball_bound, price_of_protection   ours: core/lower_bounds.py
+unspanned_bound, spanning_bound, ball_bound,                       ours: core/lower_bounds.py
+    price_of_protection, expected_price
+last_direction_bound                                               ours: core/last_direction.py
 
 Upper bounds of optimistic policies are for the unit ball and an exact optimistic action, and hold with
 probability 1 - delta. They are not capped at 2 M T, which no policy can exceed. The forms "printed",
@@ -47,9 +49,11 @@ from sidestep.core.core_set import (
     error_bound,
     whole_error,
 )
+from sidestep.core.last_direction import last_direction_bound
 from sidestep.core.lower_bounds import (
     Price,
     ball_bound,
+    expected_price,
     lower_bound,
     price_of_protection,
     spanning_bound,
@@ -69,8 +73,10 @@ __all__ = [
     "ball_bound",
     "coreset_rounds",
     "expected_coefficients",
+    "expected_price",
     "explore_commit_bound",
     "explore_commit_rounds",
+    "last_direction_bound",
     "lower_bound",
     "oful_bound",
     "price_of_protection",

@@ -24,6 +24,7 @@ from sidestep.core.conditions import (
 )
 from sidestep.core.problem import Problem, per_vector
 from sidestep.core.validation import check_choice, check_integer, check_positive, check_probability
+from sidestep.errors import InputError
 
 Amount = TypeVar("Amount", float, FloatArray)  # a number gives a number, an array an array
 
@@ -117,6 +118,9 @@ def explore_commit_bound(
     122817
     """
     amounts_of("gap", gap, allow_zero=True)
+    if gap > 2 * problem.action_bound * problem.norm_bound:
+        most = 2 * problem.action_bound * problem.norm_bound
+        raise InputError(f"gap must be at most 2 A M = {most:g}, got {gap!r}")
     _, found = _explored(problem, horizon, singular_value, kappa, rounds, (delta, rho, gap))
     return float(found.min())
 
