@@ -25,8 +25,8 @@ from sidestep.studies.cards.card import (
 )
 from sidestep.studies.cards.card_json import card_from_json, card_to_json
 from sidestep.studies.cards.doubt import asked_twice, doubt_text
+from sidestep.studies.cards.list_card import age_text
 from sidestep.studies.cards.markup import Markup, tag
-from sidestep.studies.cards.overview import age_text
 from sidestep.studies.cards.record_card import history_card
 from sidestep.studies.cards.text import gauge_text, harmless
 from sidestep.studies.cards.words import (

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,9 @@ from sidestep.cli.terminal import (
 )
 from sidestep.errors import InputError
 
+if TYPE_CHECKING:
+    from sidestep.studies.storage.store import Store
+
 app = typer.Typer()
 
 
@@ -32,16 +35,14 @@ def list_studies(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
     Example: sidestep study list
     """
-    from sidestep.studies.book import Book
-    from sidestep.studies.cards.overview import list_card, standing
+    from sidestep.studies.cards.list_card import Line, list_card
+    from sidestep.studies.standing import standing_of
     from sidestep.studies.storage.store import open_store
 
-    shown = []
-    for head, events in open_store(storage, create=False).records():
-        book = Book()
-        book.take(events)
-        shown.append(standing(head, book))
-    print_card(list_card(sorted(shown, key=lambda study: str(study["study"]))), as_json=as_json)
+    store = open_store(storage, create=False)
+    found = list(store.outlines())
+    lines = [Line(*study[:3], standing_of(study.entries)) for study in found]
+    print_card(list_card(lines, _standings(store) if as_json else ()), as_json=as_json)
 
 
 @app.command()
@@ -263,6 +264,19 @@ def close(
     here = values_of(study.plan.context, context, "context")
     receipt = study.close(accept=accept, overrule=setting, context=here, reason=reason)
     print_card(receipt.card, as_json=as_json, storage=storage)
+
+
+def _standings(store: "Store") -> list[dict[str, Any]]:
+    """Where every study stands, for a program."""
+    from sidestep.studies.book import Book
+    from sidestep.studies.cards.overview import standing
+
+    found = []
+    for head, events in store.records():
+        book = Book()
+        book.take(events)
+        found.append(standing(head, book))
+    return found
 
 
 def _report(verdicts: list[Any], done: str, as_json: bool) -> None:  # noqa: FBT001

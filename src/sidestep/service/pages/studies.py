@@ -25,7 +25,8 @@ from sidestep.service.pages.study_view import ending_view
 from sidestep.service.pages.views import day_text
 from sidestep.service.replies import cursor_of, head_at
 from sidestep.service.routes import Anybody, Owner
-from sidestep.studies.cards.overview import age_text, goal_text
+from sidestep.studies.cards.list_card import age_text
+from sidestep.studies.cards.overview import goal_text
 from sidestep.studies.cards.words import listed
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE
 from sidestep.studies.study import Study

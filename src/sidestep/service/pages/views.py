@@ -21,8 +21,8 @@ from sidestep.studies.cards.ask_card import (
 )
 from sidestep.studies.cards.card import VERDICTS, verdict_of
 from sidestep.studies.cards.doubt import asked_twice_text
+from sidestep.studies.cards.list_card import age_text
 from sidestep.studies.cards.markup import Markup
-from sidestep.studies.cards.overview import age_text
 from sidestep.studies.cards.words import (
     MINUS,
     counted,

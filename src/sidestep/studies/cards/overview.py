@@ -1,11 +1,11 @@
 """What a study is and where it stands, from the record alone; and what its entries say, in words."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from sidestep.studies.book import Book, Question
 from sidestep.studies.cards.ask_card import tell_command
 from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
+from sidestep.studies.cards.list_card import age_text
 from sidestep.studies.cards.words import command, counted, listed, set_text
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.storage.events import written
@@ -92,16 +92,6 @@ def _open_lines(plan: Plan, questions: list[Question], closed: str) -> tuple[Pro
     return (Table(rows),)
 
 
-def age_text(at: str, now: datetime | None = None) -> str:
-    """How long ago, as a person says it."""
-    days = ((now or datetime.now(UTC)) - datetime.fromisoformat(at)).total_seconds() / 86400
-    if days < 1 / 24:
-        return "just now" if days < 1 / 288 else f"{max(days, 0) * 1440:.0f} minutes ago"
-    if days < 1:
-        return f"{counted(round(days * 24), 'hour')} ago"
-    return f"{counted(round(days), 'day')} ago"
-
-
 def _counts(plan: Plan, book: Book) -> list[tuple[str, ...]]:
     most = max([*book.counts.values(), 1])
     rows: list[tuple[str, ...]] = []
@@ -117,35 +107,3 @@ def _next(head: Head, questions: list[Question]) -> Command:
     if questions:
         return tell_command(head.name, questions[0])
     return Command("study.ask()", command("ask", head.name))
-
-
-def list_card(shown: list[dict[str, Any]]) -> Card:
-    """Every study on a line: where it stands, and whose turn it is."""
-    rows = tuple(
-        (
-            str(study["study"]),
-            counted(study["results"], "result"),
-            _turn(study),
-            f"changed {age_text(study['updated'])}",
-        )
-        for study in shown
-    )
-    empty = Prose("There is no study here yet: sidestep study create --example")
-    return Card(
-        kind="list",
-        title=counted(len(shown), "study", "studies").capitalize(),
-        sections=(Section("", (Table(rows) if rows else empty,)),),
-        data={"studies": shown},
-    )
-
-
-def _turn(study: dict[str, Any]) -> str:
-    """Who is awaited: an answer, or a question."""
-    if study["status"] == CLOSED:
-        return "closed"
-    questions = study["open"]
-    if not questions:
-        return "ready to ask"
-    return (
-        f"awaits {counted(len(questions), 'answer')}, oldest asked {age_text(questions[0]['at'])}"
-    )

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sidestep.studies.storage.events import REVISING, SETTLING, Body, Clock, Event, utc_now
+from sidestep.studies.storage.events import REVISING, SETTLING, Body, Clock, Event, utc_now, written
 from sidestep.studies.storage.log import Events, Head, Log
+from sidestep.studies.storage.outlines import COUNTED, Outlined, outline_of_event
 from sidestep.studies.storage.store import (
     SNAPSHOTS_KEPT,
     Heads,
@@ -124,6 +125,12 @@ class MemoryStore:
     def records(self) -> Iterator[tuple[Head, Events]]:
         """Every study with its whole record."""
         yield from ((kept.head, kept.events) for kept in list(self._studies.values()))
+
+    def outlines(self) -> Iterator[Outlined]:
+        """Every study with the outlines of its entries."""
+        for head, events in self.records():
+            counted = [outline_of_event(event) for event in events if event.kind in COUNTED]
+            yield Outlined(head.name, head.status, written(head.updated), counted)
 
     def head(self, name: str) -> Head:
         """The head of one study."""

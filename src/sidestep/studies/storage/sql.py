@@ -17,6 +17,7 @@ from sidestep.studies.storage.events import Body, Clock, Event, utc_now
 from sidestep.studies.storage.events import digest as digest_of
 from sidestep.studies.storage.faults import sentences, translated
 from sidestep.studies.storage.log import Events, Head, Log
+from sidestep.studies.storage.outlines import Outline, Outlined, outline_of
 from sidestep.studies.storage.ready import Ready
 from sidestep.studies.storage.store import (
     SNAPSHOTS_KEPT,
@@ -149,6 +150,22 @@ class SqlStore:
                 for *event, study in several:
                     found[study].append(st.event_of(event))
                 yield from ((st.head_of(row[1:]), found[row[0]]) for row in part)
+
+    def outlines(self) -> Iterator[Outlined]:
+        """Every study with the outlines of its entries, read in few statements and at one moment."""
+        where = self.database.where
+        with self.database.snapshot() as connection:
+            with sentences(where):
+                rows = st.LISTED.rows(connection, {})
+            for first in range(0, len(rows), STUDIES_AT_ONCE):
+                part = rows[first : first + STUDIES_AT_ONCE]
+                found: dict[int, list[Outline]] = {row[0]: [] for row in part}
+                ends = {"study": part[0][0], "last": part[-1][0]}
+                with sentences(where):
+                    entries = st.OUTLINES[connection.dialect.name].rows(connection, ends)
+                for study, *entry in entries:
+                    found[study].append(outline_of(entry))
+                yield from (Outlined(*row[1:], found[row[0]]) for row in part)
 
     def head(self, name: str) -> Head:
         """The head of one study."""

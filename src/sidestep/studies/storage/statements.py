@@ -17,12 +17,14 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    text,
     update,
 )
 
 from sidestep.errors import RecordError
 from sidestep.studies.storage.events import ERASED, REVISING, Event, Seal, canonical, written
 from sidestep.studies.storage.log import Head
+from sidestep.studies.storage.outlines import COUNTED
 from sidestep.studies.storage.ready import Ready, Values
 from sidestep.studies.storage.tables import (
     BLOBS,
@@ -98,6 +100,32 @@ SEVERAL = Ready(
     .where(_e.study_id >= _study, _e.study_id <= bindparam("last", type_=BigInteger))
     .order_by(_e.study_id, _e.seq)
 )
+
+
+def _outlines(measure: str, rows: str) -> Ready:
+    """By study, the entries of a list without their bodies; both are taken out of the JSON by SQL."""
+    kinds = ", ".join(f"'{kind}'" for kind in COUNTED)
+    return Ready(
+        text(
+            "SELECT study_id, seq, kind, ticket, outcome, at,"  # noqa: S608  # constants of ours
+            f" CASE kind WHEN 'asked' THEN {measure} WHEN 'imported' THEN {rows}"
+            " WHEN 'corrected' THEN body END FROM events"
+            f" WHERE study_id BETWEEN :study AND :last AND kind IN ({kinds})"
+            " ORDER BY study_id, seq"
+        )
+    )
+
+
+LISTED = Ready(select(_s.id, _s.name, _s.status, _s.updated).order_by(_s.id))
+OUTLINES = {
+    "sqlite": _outlines(
+        "json_extract(body, '$.measure')", "CAST(json_array_length(body, '$.rows') AS text)"
+    ),
+    "postgresql": _outlines(
+        "CAST(CAST(body AS json) -> 'measure' AS text)",
+        "CAST(json_array_length(CAST(body AS json) -> 'rows') AS text)",
+    ),
+}
 ABOUT = Ready(_in_study.where(_e.ticket == _seq).order_by(_e.seq))
 FIND = Ready(_in_study.where(_e.key == bindparam("sought")))
 NEW_EVENT = insert(EVENTS)

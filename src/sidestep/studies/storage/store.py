@@ -27,6 +27,7 @@ from sidestep.errors import (
 from sidestep.studies.storage.events import GENESIS, Body, Entry, Event
 from sidestep.studies.storage.events import digest as digest_of
 from sidestep.studies.storage.log import Events, Head, Log
+from sidestep.studies.storage.outlines import Outlined
 
 T = TypeVar("T")
 NAME = re.compile(r"[^\s/\\\x00-\x1f\x7f](?:[^/\\\x00-\x1f\x7f]{0,98}[^\s/\\\x00-\x1f\x7f])?")
@@ -78,6 +79,10 @@ class Store(Protocol):
 
     def records(self) -> Iterable[tuple[Head, Events]]:
         """Every study with its whole record, in no order."""
+        ...
+
+    def outlines(self) -> Iterable[Outlined]:
+        """Every study with the outlines of its entries, in no order."""
         ...
 
     def head(self, name: str) -> Head:
