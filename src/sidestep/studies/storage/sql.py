@@ -165,7 +165,8 @@ class SqlStore:
                     entries = st.OUTLINES[connection.dialect.name].rows(connection, ends)
                 for study, *entry in entries:
                     found[study].append(outline_of(entry))
-                yield from (Outlined(*row[1:], found[row[0]]) for row in part)
+                for study, name, status, updated in part:
+                    yield Outlined(name, status, updated, found[study])
 
     def head(self, name: str) -> Head:
         """The head of one study."""
