@@ -13,6 +13,7 @@ from made_up import HORIZON, spec_of, trace_of, write
 from sidestep.cli.printing import table_lines
 from sidestep.core import theory
 from sidestep.core.problem import Problem
+from sidestep.environments import synthetic
 from sidestep.errors import InputError
 from sidestep.experiments.analysis.bounds import pairs_of, upper_rows
 from sidestep.experiments.analysis.summary import summarise
@@ -20,6 +21,8 @@ from sidestep.experiments.figures.styles import Rendered
 from sidestep.experiments.report import build
 from sidestep.experiments.report.figure_list import SHEETS
 from sidestep.experiments.results import write_extra
+from sidestep.experiments.spec import parse_spec
+from sidestep.experiments.sweep import sweep
 
 pytestmark = pytest.mark.full  # make test runs them, make check does not
 
@@ -357,3 +360,47 @@ def test_a_broken_run_leaves_the_last_page_as_it_was(tmp_path, sketched):
     with pytest.raises(InputError, match=r"0\.parquet: must be a run that sidestep wrote"):
         build.build(tmp_path)
     assert (tmp_path / "report.html").read_bytes() == before
+
+
+BALL = """
+name = "small-ball"
+horizon = 300
+runs = 3
+
+[[worlds]]
+id = "ball"
+world = "synthetic"
+knobs = { dim = 4, n_protected = 1, subspace_dim = 1, arms = "ball", noise_scale = 0.001 }
+
+[[policies]]
+id = "protected-thompson"
+policy = "protected-thompson"
+
+[[policies]]
+id = "uniform"
+policy = "uniform"
+"""
+
+
+def test_on_the_ball_a_figure_shows_regret_over_the_price_of_protection(tmp_path):
+    sweep(parse_spec(BALL, "small-ball"), tmp_path)
+    world = summarise(tmp_path).worlds[0]
+    worlds = [synthetic(4, 1, 1, "ball", noise_scale=0.001, seed=seed) for seed in range(3)]
+    prices = [theory.price_of_protection(each) for each in worlds]
+    expected = np.mean([each.directions * each.noise for each in prices])
+    assert world.facts.price == pytest.approx(expected, rel=0.02)
+    page = build.build(tmp_path).page.read_text()
+    assert "p G √t" in page
+    with (tmp_path / "figures/price-small-ball-ball.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["policy"] == "uniform"]
+    last = world.series[-1]
+    assert last.entry == "uniform"
+    found = float(rows[-1]["mean"]) * world.facts.price * np.sqrt(float(rows[-1]["round"]))
+    assert found == pytest.approx(last.mean[-1], rel=1e-3)
+
+
+def test_over_arms_and_with_more_vectors_than_directions_there_is_no_price(tmp_path):
+    for change in ('arms = "ball"', "arms = 9"), ("n_protected = 1", "n_protected = 2"):
+        folder = tmp_path / change[1]
+        sweep(parse_spec(BALL.replace(*change), "small-ball"), folder)
+        assert not summarise(folder).worlds[0].facts.price > 0

@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.actions import UnitBall
 from sidestep.core.arrays import FloatArray
 from sidestep.core.core_set import best_subset
+from sidestep.core.lower_bounds import price_of_protection
 from sidestep.core.objective import within
 from sidestep.core.problem import Problem
+from sidestep.errors import InputError
 from sidestep.experiments.analysis.run_facts import NAN, Row, Run
 
 LAST = 0.1  # effects are averages over this share of the rounds, the last ones
@@ -28,6 +31,9 @@ class TraceFacts(NamedTuple):
     on_ball: bool
     eigenvalue: float  # lambda_min of the best spanning set, median of the runs' estimates
     error: float  # standard error of an effect, root mean square
+    price: float = (
+        NAN  # p G on the unit ball, mean of the runs' estimates (docs/theory.md, Theorem 12)
+    )
 
 
 class Fit(NamedTuple):
@@ -58,7 +64,9 @@ def measure(runs: Mapping[str, Sequence[Run]]) -> tuple[TraceFacts, list[Row]]:
         rows += _rows(policy, np.array([effect for effect, _ in found]))
         errors += [error for _, error in found]
     error = float(np.sqrt(np.mean(np.square(errors))))
-    return TraceFacts(problem, on_ball, float(np.median(values)), error), rows
+    prices = [_price(vectors, problem) if on_ball else NAN for vectors in fits.values()]
+    price = float(np.mean(prices))
+    return TraceFacts(problem, on_ball, float(np.median(values)), error, price), rows
 
 
 def _told(problems: Sequence[Problem | None]) -> Problem | None:
@@ -132,6 +140,27 @@ def _eigenvalue(vectors: Fit, size: int | None) -> float:
     """lambda_min of the best spanning set; NaN if it is empty or was not measured completely."""
     full = all(np.trace(span) > len(span) - 0.5 for span in vectors.span[1:])
     return float(best_subset(vectors.theta[1:], size).eigenvalue) if size and full else NAN
+
+
+class _Fitted(NamedTuple):
+    """A world as its traces show it."""
+
+    theta: FloatArray
+    problem: Problem
+    actions: UnitBall
+
+
+def _price(vectors: Fit, problem: Problem | None) -> float:
+    """The p G of a world; NaN where vectors were not measured completely, or it has none."""
+    d = vectors.theta.shape[1]
+    full = all(np.trace(span) > d - 0.5 for span in vectors.span)
+    if not full or problem is None or problem.subspace_dim != problem.n_protected:
+        return NAN
+    try:
+        found = price_of_protection(_Fitted(vectors.theta, problem, UnitBall(d)))
+        return found.directions * found.noise
+    except InputError:
+        return NAN
 
 
 def _rows(policy: str, effects: FloatArray) -> list[Row]:

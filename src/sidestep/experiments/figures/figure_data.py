@@ -81,6 +81,7 @@ KINDS: dict[str, Callable[[Series], Iterator[Row]]] = {
     "regret": _regret,
     "growth": _growth,
     "pairs": _growth,
+    "price": _regret,
     "phases": _phases,
     "queries": _queries,
     "widths": _widths,

@@ -136,6 +136,19 @@ def growth(drawing: Drawing) -> Figure:
     return figure
 
 
+def price(drawing: Drawing) -> Figure:
+    """Regret over p G sqrt(t) on logarithmic axes; 1 is what every policy pays in the limit."""
+    label = "regret / (p G √t)"
+    figure, axes = lines_sheet(drawing, lambda _, name: name, label)
+    for axis, panel in zip(axes, drawing.panels, strict=True):
+        axis.axhline(1.0, color=GREY, linewidth=1.0)
+        for series in panel.series:
+            good, look = series.mean > 0, look_of(drawing.styles[series.entry])
+            axis.plot(series.rounds[good], series.mean[good], markevery=0.15, **look)
+        log_axes(axis, "no regret above zero")
+    return figure
+
+
 def _draw_laws(axis: Axes, panel: Panel, laws: Sequence[Line]) -> None:
     """The bounds; one that would flatten all curves is not drawn, but named."""
     paid = [float(mean) for series in panel.series for mean in series.mean if mean > 0]
@@ -304,6 +317,7 @@ KINDS: dict[str, Callable[[Drawing], Figure]] = {
     "finals": finals,
     "tolerances": tolerances,
     "pairs": growth,
+    "price": price,
     "panel": relative,
     "failure": lambda drawing: failure_picture(drawing.width),
 }

@@ -6,6 +6,8 @@ that belong together: those of a group of the spec, and all others of the experi
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from sidestep.experiments.analysis import bounds
 from sidestep.experiments.analysis.bounds import Pairs
 from sidestep.experiments.analysis.summary import Summary, WorldSummary
@@ -78,7 +80,8 @@ def _experiment(
     if spec.panel and worlds:
         panels = [Panel(panel.name_of(world.spec), world.series) for world in worlds]
         plan.append(_drawing(f"{spec.name}-panel", "panel", panels, styles))
-    return plan + [_bound(world, styles) for world in worlds if bounds.laws(world)]
+    plan += [_bound(world, styles) for world in worlds if bounds.laws(world)]
+    return plan + [_price(world, styles) for world in worlds if world.facts.price > 0]
 
 
 def kinds_of(spec: Spec, worlds: Sequence[WorldSummary]) -> list[str]:
@@ -98,6 +101,17 @@ def _bound(world: WorldSummary, styles: Mapping[str, Style]) -> Drawing:
     name = f"bound-{world.experiment}-{world.spec.id}"
     drawn = _drawing(name, "growth", [_panel(world)._replace(series=players)], styles)
     return drawn._replace(laws=bounds.laws(world))
+
+
+def _price(world: WorldSummary, styles: Mapping[str, Style]) -> Drawing:
+    """Regret over p G sqrt(t), the price of protection on the ball."""
+    units = [world.facts.price * np.sqrt(series.rounds) for series in world.series]
+    scaled = [
+        series._replace(mean=series.mean / unit, sd=series.sd / unit)
+        for series, unit in zip(world.series, units, strict=True)
+    ]
+    name = f"price-{world.experiment}-{world.spec.id}"
+    return _drawing(name, "price", [_panel(world)._replace(series=scaled)], styles)
 
 
 def _panel(world: WorldSummary) -> Panel:

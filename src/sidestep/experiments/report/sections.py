@@ -284,6 +284,10 @@ BOUND = (
     "Mean regret and the bounds on logarithmic axes, {}. Our bound for posterior sampling is an "
     "average over the prior; it needs L = s."
 )
+PRICE = (
+    "Mean regret over p G √t, {}: p = d-s-1, G = R_0 + Σ |x_i| R_i, estimated from the traces (mean over "
+    "runs). For every policy the limit is 1 or more, near any world, and one policy reaches it."
+)
 PAIR = (
     "The larger of the two mean regrets against the horizon, and the lower bound: no policy can stay "
     "below it on both instances."
@@ -296,6 +300,11 @@ def upper(worlds: Sequence[WorldSummary], pictures: Mapping[str, Rendered]) -> s
         picture(pictures[name].svg, BOUND.format(world.title))
         for world in worlds
         if (name := f"bound-{world.experiment}-{world.spec.id}") in pictures
+    ]
+    drawn += [
+        picture(pictures[name].svg, PRICE.format(world.title))
+        for world in worlds
+        if (name := f"price-{world.experiment}-{world.spec.id}") in pictures
     ]
     rows = [(world, row) for world in worlds for row in upper_rows(world)]
     numbers = table([_line(world, row) for world, row in rows], UPPER)
