@@ -7,6 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 from sidestep import Factor
+from sidestep.studies.learning import learner as module
 from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.learner import Learner, Observation, told_of
 from sidestep.studies.learning.prior import BLOCK, LEVEL, S0, Grid, Prior
@@ -156,3 +157,45 @@ def test_the_averaged_belief_is_that_of_dense_algebra(study):
         np.testing.assert_allclose(effects.mean(outcome), mean, atol=3e-4)
         spread = np.sqrt(np.maximum(square - mean**2, 0))
         np.testing.assert_allclose(effects.spread(outcome), spread, atol=2e-3)
+
+
+def test_covariances_are_those_of_the_averaged_belief(study, monkeypatch):
+    """Of a setting with itself: its variance, for effects and for values; and both ways the same."""
+    monkeypatch.setattr(module, "MINOR", 0.0)
+    features, _, learner = study
+    points = features.points(SETTINGS, {"age": 65.0})
+    belief = learner.belief()
+    effects, values = belief.at(points), belief.values(points)
+    every = np.arange(len(points))
+    for outcome in (0, 1):
+        for each in (effects, values):
+            covariance = each.covariance(outcome, every, each)
+            np.testing.assert_allclose(
+                np.diag(covariance), each.spread(outcome) ** 2, rtol=1e-8, atol=1e-12
+            )
+            np.testing.assert_allclose(covariance, covariance.T, atol=1e-12)
+        both = effects.covariance(outcome, every, values)
+        np.testing.assert_allclose(both, values.covariance(outcome, every, effects).T, atol=1e-12)
+
+
+def test_a_belief_that_follows_its_results_is_that_of_all_results_at_once(study):
+    """What was worked out before is used again only where it holds."""
+    features, results, learner = study
+    points = features.points(SETTINGS, {"age": 65.0})
+    following = Learner(features, learner.told, PRIOR)
+    limits = [None, (-0.5, 0.5)]
+    for outcome, each in results:
+        following.add(outcome, Observation(**each))
+        effects = following.belief().at(points)
+        effects.mean(0), effects.all_within(limits)
+    fresh = Learner(Features(FACTORS, CONTEXT), learner.told, PRIOR)
+    for outcome, each in results:
+        moved = {"place": fresh.features.places.number(features.places.known[each["place"]])}
+        if each.get("against") is not None:
+            moved["against"] = fresh.features.places.number(features.places.known[each["against"]])
+        fresh.add(outcome, Observation(**(each | moved)))
+    once = fresh.belief().at(fresh.features.points(SETTINGS, {"age": 65.0}))
+    for outcome in (0, 1):
+        np.testing.assert_allclose(effects.mean(outcome), once.mean(outcome), atol=1e-9)
+        np.testing.assert_allclose(effects.spread(outcome), once.spread(outcome), atol=1e-9)
+    np.testing.assert_allclose(effects.all_within(limits), once.all_within(limits), atol=1e-9)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -77,6 +78,21 @@ class Points:
             self.missing_home[rows],
         )
 
+    def plus(self, more: "Points") -> "Points":
+        """These rows and others."""
+        baseline = self.baseline
+        if len(baseline) != 1 or not np.array_equal(baseline, more.baseline):
+            whole = [np.broadcast_to(p.baseline, p.features.shape) for p in (self, more)]
+            baseline = np.concatenate(whole)
+        return Points(
+            np.concatenate([self.features, more.features]),
+            baseline,
+            np.concatenate([self.place, more.place]),
+            np.concatenate([self.home, more.home]),
+            np.concatenate([self.missing, more.missing]),
+            np.concatenate([self.missing_home, more.missing_home]),
+        )
+
 
 class Features:
     """The features of settings of some factors, in a context that nobody sets."""
@@ -105,7 +121,11 @@ class Features:
         )
         self.kinds, self.sizes = self._described()
         self._home_rows: dict[Place, tuple[FloatArray, float, int]] = {}
+        self._met: dict[int, int] = {}  # rows of the places that results were measured at
+        self._rows: Points | None = None
         self._origin = self._home(tuple(self.places.usual_context.values()))[0]
+        # what beliefs work out of settings alone, by the settings
+        self.reaches: WeakKeyDictionary[Points, dict[Any, Any]] = WeakKeyDictionary()
         self.usual = self.at(np.array([0]))  # the baseline in the usual context
 
     def _described(self) -> tuple[IntArray, FloatArray]:
@@ -200,9 +220,16 @@ class Features:
         )
 
     def at(self, numbers: IntArray) -> Points:
-        """Rows of places that were met before."""
-        known = self.places.known
-        return self._points([known[number] for number in numbers], each=True)
+        """Rows of places that were met before; they are kept."""
+        numbers = np.asarray(numbers)
+        new = [number for number in dict.fromkeys(numbers.tolist()) if number not in self._met]
+        if new or self._rows is None:
+            known = self.places.known
+            more = self._points([known[number] for number in new], each=True)
+            for number in new:
+                self._met[number] = len(self._met)
+            self._rows = more if self._rows is None else self._rows.plus(more)
+        return self._rows.only(np.array([self._met[n] for n in numbers.tolist()], dtype=int))
 
     def _home(self, context: Place) -> tuple[FloatArray, float, int]:
         """Features of the baseline in a context, what they leave out, and its place."""

@@ -5,13 +5,13 @@ the outcomes; given these, outcomes are independent. A probability of a belief i
 whose weights sum to less than DROPPED, which can change it by no more than that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.learning.features import Features, Points
@@ -20,11 +20,13 @@ from sidestep.studies.learning.observations import Observation, Sums
 from sidestep.studies.learning.posterior import (
     KNOWN,
     Cell,
-    Design,
+    Posterior,
     Shape,
     Solution,
     System,
+    Table,
     Told,
+    log_sum,
     shapes_of,
 )
 from sidestep.studies.learning.prior import EXCESS, LEVEL, NOISE, S0, Grid, Prior, log_normal
@@ -108,6 +110,7 @@ class Learner:
         values = self.belief().values(self.features.at(places))
         other = Learner(self.features, self.told, self.prior, self.parts)
         other.take([Sums(dict(each.rows), each.width) for each in self.sums])
+        other._readings = list(self._readings)
         last = max((key.epoch * s.width for s in self.sums for key in s.rows), default=0)
         for number, (outcome, place) in enumerate(awaited):
             value = float(values.mean(outcome)[number])
@@ -139,11 +142,13 @@ class Mixture:
     """The components of one outcome that matter; every array has one number per component.
 
     reading   number of the reading of the results
+    code      number of the component in its reading
     cell      indices of the hyperparameters
     weight    sums to 1
     """
 
     reading: IntArray
+    code: IntArray
     cell: Cell
     weight: FloatArray
 
@@ -156,11 +161,6 @@ class Mixture:
         kept = self.weight.copy()
         kept[order[: np.searchsorted(np.cumsum(self.weight[order]), minor)]] = 0.0
         return np.asarray(kept / kept.sum())
-
-    @cached_property
-    def codes(self) -> list[tuple[int, ...]]:
-        """The hyperparameters of every component as a key."""
-        return list(zip(*(each.tolist() for each in self.cell), strict=True))
 
 
 class Belief:
@@ -177,24 +177,24 @@ class Belief:
         self.shapes, self.readings = tuple(shapes), tuple(readings)
         away = np.log(prior.sizes_given_centre)  # (centres, sizes)
         self._tables = [self._table(each) for each in self.readings]  # likelihoods of (shape, size)
-        given = [logsumexp(away + table[:, None, :], axis=2) for table in self._tables]
+        given = [log_sum(away + table[:, None, :], 2) for table in self._tables]
         joint = np.array([shape.log_weight for shape in self.shapes])[:, None] + prior.centres.log
         joint = joint + sum(given)
-        self.evidence = float(logsumexp(joint))
+        self.evidence = float(log_sum(joint.ravel(), 0))
         self.joint = np.exp(joint - self.evidence)  # weights of (shape, centre)
         # chances of a size given shape and centre, of every outcome; (shapes, centres, sizes)
         self._sizes = [
             np.exp(away + table[:, None, :] - norm[:, :, None])
             for table, norm in zip(self._tables, given, strict=True)
         ]
-        self._reached: dict[tuple[Points, bool], Reach] = {}
         self._solved: dict[int, list[tuple[IntArray, Solution]]] = {}
         self.mixtures = [self._mixture(number) for number in range(len(self.readings))]
 
     @staticmethod
     def _table(readings: Sequence[Reading]) -> FloatArray:
-        each = [logsumexp(r.posterior.logs, axis=(2, 3, 4)) + r.log_weight for r in readings]
-        return np.asarray(logsumexp(each, axis=0))
+        if len(readings) == 1:
+            return readings[0].posterior.table + readings[0].log_weight
+        return log_sum(np.array([r.posterior.table + r.log_weight for r in readings]), 0)
 
     def _mixture(self, outcome: int) -> Mixture:
         sizes = np.einsum("hz,hzc->hc", self.joint, self._sizes[outcome]) + 1e-300
@@ -204,17 +204,20 @@ class Belief:
             np.exp(r.posterior.logs + r.log_weight + norm[:, :, None, None, None]) for r in readings
         ]
         flat = np.concatenate([each.ravel() for each in weights])
-        order = np.argsort(flat, kind="stable")
-        kept = np.sort(order[np.searchsorted(np.cumsum(flat[order]), DROPPED) :])
+        # what weighs less than this cannot sum to DROPPED, and need not be sorted
+        some = np.flatnonzero(flat > DROPPED / (10 * len(flat)))
+        spare = 1.0 - flat[some].sum()
+        order = some[np.argsort(flat[some], kind="stable")]
+        kept = np.sort(order[np.searchsorted(spare + np.cumsum(flat[order]), DROPPED) :])
         ends = np.cumsum([each.size for each in weights])
         reading = np.searchsorted(ends, kept, side="right")
-        starts = np.concatenate([[0], ends])
+        code = kept - np.concatenate([[0], ends])[reading]
         cells = [
-            np.unravel_index(kept[reading == number] - starts[number], each.shape)
+            np.unravel_index(code[reading == number], each.shape)
             for number, each in enumerate(weights)
         ]
         cell = Cell(*(np.concatenate([each[i] for each in cells]) for i in range(5)))
-        return Mixture(reading, cell, flat[kept] / flat[kept].sum())
+        return Mixture(reading, code, cell, flat[kept] / flat[kept].sum())
 
     def solved(self, outcome: int) -> list[tuple[IntArray, Solution]]:
         """Components of an outcome by what they share."""
@@ -229,6 +232,26 @@ class Belief:
                         found.append((mine[numbers], solution))
             self._solved[outcome] = found
         return self._solved[outcome]
+
+    def per_component(
+        self,
+        outcome: int,
+        key: Any,
+        work: Callable[[Posterior, Cell], tuple[FloatArray, ...]],
+    ) -> tuple[FloatArray, ...]:
+        """Numbers of every component, which are worked out once for the same results."""
+        mixture, found = self.mixtures[outcome], []
+        for number, reading in enumerate(self.readings[outcome]):
+            posterior = reading.posterior
+            table = posterior.tables.setdefault(key, Table(posterior.logs.size))
+
+            def cells(codes: IntArray, posterior: Posterior = posterior) -> tuple[FloatArray, ...]:
+                return work(posterior, Cell(*np.unravel_index(codes, posterior.logs.shape)))
+
+            found.append(table.rows(mixture.code[mixture.reading == number], cells))
+        if len(found) == 1:
+            return found[0]
+        return tuple(np.concatenate(each) for each in zip(*found, strict=True))
 
     def results(self, outcome: int) -> int:
         """Number of results of an outcome."""
@@ -282,10 +305,10 @@ class Belief:
 
     def _reach(self, points: Points, *, effects: bool) -> "Reach":
         """The points as differences from the baseline in their own, or in the usual, context."""
-        key = (points, effects)
-        if key not in self._reached:
-            self._reached[key] = Reach(self.features, self.prior, points, effects=effects)
-        return self._reached[key]
+        reaches = self.features.reaches.setdefault(points, {})
+        if (self.prior, effects) not in reaches:
+            reaches[self.prior, effects] = Reach(self.features, self.prior, points, effects=effects)
+        return reaches[self.prior, effects]  # type: ignore[no-any-return]
 
     def noise(self, outcome: int) -> float:
         """S.d. of one result, averaged over what it may be."""
@@ -302,55 +325,102 @@ class Reach:
 
     def __init__(self, features: Features, prior: Prior, points: Points, *, effects: bool) -> None:
         self.joint = prior.joint**2
+        self.terms = prior.terms(features)
         self.place, self.missing = points.place, points.missing
         if effects:
-            self.rows: FloatArray = points.features - points.baseline
+            still = len(points.baseline) == 1 and not points.baseline.any()
+            self.rows: FloatArray = points.features
+            if not still:
+                self.rows = points.features - points.baseline
             self.home, self.missing_home = points.home, points.missing_home
         else:
             usual, count = features.usual, len(points)
             self.rows = points.features
             self.home = np.full(count, usual.place[0])
             self.missing_home = np.full(count, usual.missing[0])
-        self._loads: dict[System, FloatArray] = {}
-        self._owns: dict[Design, tuple[FloatArray, FloatArray]] = {}
-        self._priors: dict[tuple[int, int, float, bytes], FloatArray] = {}
+        self._homes, self._where_home = np.unique(self.home, return_inverse=True)
+        order = np.argsort(self.place, kind="stable")
+        self._order, self._sorted = order, self.place[order]
+        self.levels_wanted = False  # whether somebody asked for values, not only for effects
 
-    def prior_variance(self, system: System) -> FloatArray:
-        """Prior variance of the effects, in c^2; (K,)."""
+    def only(self, chosen: IntArray) -> "Reach":
+        """Some of the settings."""
+        few = object.__new__(Reach)
+        few.joint, few.terms, few.levels_wanted = self.joint, self.terms, self.levels_wanted
+        few.place, few.missing, few.rows = (
+            self.place[chosen],
+            self.missing[chosen],
+            self.rows[chosen],
+        )
+        few.home, few.missing_home = self.home[chosen], self.missing_home[chosen]
+        few._homes, few._where_home = self._homes, self._where_home[chosen]
+        order = np.argsort(few.place, kind="stable")
+        few._order, few._sorted = order, few.place[order]
+        return few
+
+    @cached_property
+    def _by_term(self) -> list[tuple[IntArray, FloatArray]]:
+        """The features of every term, and the settings in them; (P,) and (P, K)."""
+        columns = [np.flatnonzero(variances) for variances in self.terms]
+        return [(some, np.ascontiguousarray(self.rows[:, some].T)) for some in columns]
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        """Terms of the prior variance of the effects, in c^2; (T + 1, K)."""
         moved = self.place != self.home
-        own = 2 * system.shape.own**2 + self.joint * (self.missing + self.missing_home)
-        return np.asarray(S0**2 * ((self.rows**2) @ system.variances + moved * own))
+        found = self.terms @ (self.rows**2).T
+        found[0] += moved * self.joint * (self.missing + self.missing_home)
+        return np.asarray(S0**2 * np.concatenate([found, 2.0 * moved[None]]))
 
-    def prior_covariance(self, chosen: IntArray, others: "Reach", system: System) -> FloatArray:
-        """Prior covariance of some effects with other effects, in c^2; (chosen, K)."""
-        key = (id(others), id(system.variances), system.shape.own, chosen.tobytes())
-        if key not in self._priors:
-            self._priors[key] = self._prior_covariance(chosen, others, system)
-        return self._priors[key]
+    def prior_variances(self, system: System, numbers: Sequence[int]) -> FloatArray:
+        """Prior variance of the effects in some systems, in c^2; (systems, K)."""
+        factors = system.factors[list(numbers)]
+        if system.known is None:
+            return np.asarray(factors @ self._squares)
+        terms = (self.terms * (system.known.share - 1)) @ (self.rows**2).T
+        return np.asarray(factors @ self._squares + S0**2 * (factors[:, :-1] @ terms))
 
-    def _prior_covariance(self, chosen: IntArray, others: "Reach", system: System) -> FloatArray:
-        smooth = (self.rows[chosen] * system.variances) @ others.rows.T
-        size = system.shape.own**2
-        here = size + self.joint * self.missing[chosen]
-        there = size + self.joint * self.missing_home[chosen]
-        place, home = self.place[chosen][:, None], self.home[chosen][:, None]
-        own = here[:, None] * ((place == others.place).astype(float) - (place == others.home))
-        own -= there[:, None] * ((home == others.place).astype(float) - (home == others.home))
-        return np.asarray(S0**2 * (smooth + own))
+    def _same(self, places: IntArray) -> tuple[IntArray, IntArray]:
+        """Which settings are at which of some places: numbers of the places, and of the settings."""
+        low = self._sorted.searchsorted(places, side="left")
+        many = self._sorted.searchsorted(places, side="right") - low
+        which = np.arange(len(places)).repeat(many)
+        inside = np.arange(len(which)) - (many.cumsum() - many).repeat(many)
+        return which, self._order[low.repeat(many) + inside]
 
-    def loads(self, system: System) -> FloatArray:
-        """Prior covariance of the effects with the turned rows, in c^2; (K, n)."""
-        if system not in self._loads:
-            design = system.design
-            if design not in self._owns:
-                self._owns[design] = design.own(
-                    self.place, self.home, (self.missing, self.missing_home)
-                )
-            own, left_out = self._owns[design]
-            cross = (self.rows * system.variances) @ design.features.T
-            cross += system.shape.own**2 * own + self.joint * left_out
-            self._loads[system] = (cross * system.root) @ system.vectors * S0**2
-        return self._loads[system]
+    def own(
+        self, place: IntArray, against: IntArray, size: FloatArray, left: FloatArray
+    ) -> FloatArray:
+        """Covariance with own effects of places minus those of others, weighed and summed; (C, K).
+
+        size, left   weights of the places for own effects, and for what the features leave out; (C, n)
+        """
+        home = (self._homes == place[:, None]).astype(float)
+        home -= self._homes == against[:, None]  # (n, homes)
+        where = slice(None) if len(self._homes) == 1 else self._where_home
+        found = np.zeros((len(size), len(self.place)))
+        found -= (size @ home)[:, where] + self.missing_home * (left @ home)[:, where]
+        count = len(place)
+        which, at = self._same(np.concatenate([place, against]))
+        which, sign = which % max(count, 1), np.where(which < count, 1.0, -1.0)
+        more = (size[:, which] + self.missing[at] * left[:, which]) * sign
+        np.add.at(found.T, at, more.T)
+        return found
+
+    def cross(self, system: System) -> FloatArray:
+        """Prior covariance of the rows with the effects by terms, in c^2; (T + 1, n, K)."""
+        design = system.design
+        found = np.empty((len(self.terms) + 1, len(design.place), len(self.place)))
+        for number, variances in enumerate(design.variances(system.known)):
+            some, rows = self._by_term[number]
+            weighed = design.features[:, some] * (S0**2 * variances[some])
+            np.matmul(weighed, rows, out=found[number])
+        one = S0**2 * np.eye(len(design.place))
+        none = np.zeros_like(one)
+        if self.joint:
+            found[0] += self.own(design.place, design.against, none, self.joint * one)
+        found[-1] = self.own(design.place, design.against, one, none)
+        return found
 
     def columns(self, system: System, *, levelled: bool) -> FloatArray:
         """How the effects (or values) go with levels and knowledge; (K, q)."""
@@ -368,6 +438,7 @@ class Effects:
     def __init__(self, belief: Belief, points: Points, reach: Reach, *, levelled: bool) -> None:
         self.belief, self.points, self.reach, self.levelled = belief, points, reach, levelled
         self._parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+        reach.levels_wanted |= levelled
 
     def __len__(self) -> int:
         return len(self.points)
@@ -385,70 +456,108 @@ class Effects:
     def parts(self, outcome: int) -> tuple[FloatArray, FloatArray]:
         """Means and s.d. of every component; (m, K) each."""
         if outcome not in self._parts:
-            mixture = self.belief.mixtures[outcome]
-            key, readings = (self.points, self.levelled), self.belief.readings[outcome]
-            known = [reading.posterior.known.setdefault(key, {}) for reading in readings]
-            new = np.array(
-                [c not in known[r] for r, c in zip(mixture.reading, mixture.codes, strict=True)]
-            )
-            for numbers, solution in self.belief.solved(outcome):
-                if new[numbers].any():
-                    for number, *part in zip(numbers, *self.of(solution), strict=True):
-                        known[mixture.reading[number]][mixture.codes[number]] = part
-            table = np.array(
-                [known[r][c] for r, c in zip(mixture.reading, mixture.codes, strict=True)]
-            )
-            self._parts[outcome] = table[:, 0], table[:, 1]
+            # values and effects of the same settings are worked out together
+            flags = (False, True) if self.reach.levels_wanted else (False,)
+
+            def work(posterior: Posterior, cell: Cell) -> tuple[FloatArray, ...]:
+                found = np.empty((2 * len(flags), len(cell.shape), len(self)))
+                crosses: dict[int, FloatArray] = {}
+                for numbers, solution in posterior.solved(cell):
+                    key = id(solution.system)
+                    if key not in crosses:
+                        crosses[key] = self.reach.cross(solution.system)
+                    found[:, numbers] = self._worked_out(solution, crosses[key], flags)
+                return tuple(found)
+
+            found = self.belief.per_component(outcome, (self.reach, flags), work)
+            self._parts[outcome] = found[-2:] if self.levelled else found[:2]  # type: ignore[assignment]
         return self._parts[outcome]
 
     def of(self, solution: Solution) -> tuple[FloatArray, FloatArray]:
         """Means and s.d. of the components of a solution; (m, K) each."""
-        system, size2 = solution.system, solution.size2[:, None]
-        loads = self.reach.loads(system)
-        mean: FloatArray = size2 * (solution.dual @ loads.T)
-        variance: FloatArray = size2 * self.reach.prior_variance(system)
-        variance -= size2**2 * (solution.inverse @ (loads**2).T)
-        columns = self.reach.columns(system, levelled=self.levelled)[:, solution.kept]
-        mean += solution.levels @ columns.T
-        if system.known is not None:
+        cross = self.reach.cross(solution.system)
+        mean, spread = self._worked_out(solution, cross, (self.levelled,))
+        return mean, spread
+
+    def _worked_out(
+        self, solution: Solution, cross: FloatArray, flags: Sequence[bool]
+    ) -> list[FloatArray]:
+        """Means and s.d. of the components of a solution, for effects and for values."""
+        system, size2 = solution.system, solution.size2
+        count, settings = len(size2), len(self)
+        mean, variance = np.empty((2, count, settings))
+        flat = cross.reshape(len(cross), -1)
+        moves = np.empty((count, settings, int(solution.kept.sum())))
+        factors = system.factors
+        prior = self.reach.prior_variances(system, [number for number, _ in solution.groups])
+        for (number, mine), before in zip(solution.groups, prior, strict=True):
+            loads = system.turn[number] @ (factors[number] @ flat).reshape(cross.shape[1:])
+            c2 = size2[mine, None]
+            mean[mine] = c2 * (solution.dual[mine] @ loads)
+            q = moves.shape[2]
+            rows = solution.loading[mine].transpose(0, 2, 1).reshape(len(mine) * q, len(loads))
+            moved = (rows @ loads).reshape(len(mine), q, settings)
+            moves[mine] = c2[:, :, None] * moved.transpose(0, 2, 1)
+            np.square(loads, out=loads)
+            variance[mine] = c2 * before - c2**2 * (solution.inverse[mine] @ loads)
+        if system.known is not None and system.scaled is not None:
             mean += self.reach.rows @ system.known.mean
             mean += S0 * solution.size[:, None] * (self.reach.rows @ system.known.scaled)
-        variance += (self._with_columns(solution, loads, columns) ** 2).sum(axis=2)
-        return mean, np.sqrt(np.maximum(variance, 0.0))
-
-    def _with_columns(
-        self, solution: Solution, loads: FloatArray, columns: FloatArray
-    ) -> FloatArray:
-        """How effects (or values) move with level, drift, blocks and knowledge; (m, K, q)."""
-        moves = solution.size2[:, None, None] * (loads @ solution.loading)
-        return np.asarray(moves - columns @ solution.level_root)
+        found: list[FloatArray] = []
+        for levelled in flags:
+            columns = self.reach.columns(system, levelled=levelled)[:, solution.kept]
+            middle, more = mean, moves
+            if columns.any():
+                middle = mean + solution.levels @ columns.T
+                more = moves - columns @ solution.level_root
+            square = variance + np.einsum("mkq,mkq->mk", more, more)
+            found += [middle, np.sqrt(np.maximum(square, 0.0))]
+        return found
 
     def covariance(self, outcome: int, chosen: IntArray, others: "Effects") -> FloatArray:
         """Covariance of some effects with others, or with levelled values; (chosen, K).
 
         For questions: components whose weights sum to less than MINOR are left out.
         """
-        found: FloatArray = np.zeros((len(chosen), len(others)))
         weight = self.belief.mixtures[outcome].main(MINOR)
-        for numbers, solution in self.belief.solved(outcome):
-            share, size2, system = weight[numbers], solution.size2, solution.system
-            if not share.any():
-                continue
-            here, there = self.reach.loads(system)[chosen], others.reach.loads(system)
-            prior = self.reach.prior_covariance(chosen, others.reach, system)
-            found += (share @ size2) * prior
-            found -= (here * ((share * size2**2) @ solution.inverse)) @ there.T
-            mine = self.reach.columns(system, levelled=self.levelled)[chosen][:, solution.kept]
-            yours = others.reach.columns(system, levelled=others.levelled)[:, solution.kept]
-            first = share[:, None, None] * self._with_columns(solution, here, mine)
-            second = others._with_columns(solution, there, yours)
-            count = len(chosen)
-            found += first.transpose(1, 0, 2).reshape(count, -1) @ (
-                second.transpose(0, 2, 1).reshape(-1, len(others))
-            )
+        few, there = self.reach.only(chosen), others.reach
         means, others_means = self.parts(outcome)[0][:, chosen], others.parts(outcome)[0]
-        apart = others_means - weight @ others_means
-        found += (weight[:, None] * (means - weight @ means)).T @ apart
+        apart: FloatArray = weight[:, None] * (means - weight @ means)
+        gap = np.outer(apart.sum(axis=0), weight @ others_means)
+        found: FloatArray = np.asarray(apart.T @ others_means - gap)
+        by_feature = np.zeros((len(chosen), self.reach.rows.shape[1]))
+        for numbers, whole in self.belief.solved(outcome):
+            mine = np.flatnonzero(weight[numbers])
+            if not len(mine):
+                continue
+            share, solution = weight[numbers[mine]], whole.only(mine)
+            system, design, number = whole.system, whole.system.design, solution.number
+            factors, c2 = system.factors[number], solution.size2[:, None, None]
+            columns = few.columns(system, levelled=self.levelled)[:, solution.kept]
+            cross = np.tensordot(few.cross(system), factors, (0, 1)).transpose(2, 1, 0)
+            loads: FloatArray = cross @ system.turn[number].transpose(0, 2, 1)  # (m, C, n)
+            moves = c2 * (loads @ solution.loading) - columns @ solution.level_root
+            part = share[:, None, None]
+            by_row = c2 * solution.inverse[:, None] * loads
+            by_row -= moves @ solution.loading.transpose(0, 2, 1)
+            by_row = (part * c2 * by_row) @ system.turn[number]
+            by_row = np.tensordot(factors, by_row, (0, 0))  # (T + 1, C, n), of the terms
+            by_prior = (share * solution.size2) @ factors
+            for term, one in enumerate(design.variances(system.known)):
+                mine_too = by_prior[term] * few.rows - by_row[term] @ design.features
+                by_feature += S0**2 * one * mine_too
+            one = S0**2 * np.eye(len(chosen))
+            found += there.own(
+                np.concatenate([few.place, design.place]),
+                np.concatenate([few.home, design.against]),
+                np.hstack([by_prior[-1] * one, -(S0**2) * by_row[-1]]),
+                self.reach.joint * np.hstack([by_prior[0] * one, -(S0**2) * by_row[0]]),
+            )
+            yours = there.columns(system, levelled=others.levelled)[:, solution.kept]
+            if yours.any():
+                second = moves @ solution.level_root.transpose(0, 2, 1)
+                found -= np.tensordot(share, second, 1) @ yours.T
+        found += by_feature @ there.rows.T
         return found
 
     def mean(self, outcome: int) -> FloatArray:
@@ -464,14 +573,8 @@ class Effects:
 
     def below(self, outcome: int, value: FloatArray | float) -> FloatArray:
         """Chance that an effect is below a value; (K,)."""
-        return np.asarray(self.belief.mixtures[outcome].weight @ self._below(outcome, value))
-
-    def _below(self, outcome: int, value: FloatArray | float) -> FloatArray:
-        mean, spread = self.parts(outcome)
-        gap = value - mean
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(spread > 0, gap / spread, np.where(gap >= -1e-12, np.inf, -np.inf))
-        return np.asarray(ndtr(z))
+        chance = _below(*self.parts(outcome), value)
+        return np.asarray(self.belief.mixtures[outcome].weight @ chance)
 
     def quantile(self, outcome: int, chance: float) -> FloatArray:
         """The value that an effect is below with some chance; (K,)."""
@@ -499,12 +602,25 @@ class Effects:
 
     def _within_parts(self, outcome: int, limits: Limits) -> FloatArray:
         low, high = limits
-        chance: FloatArray = np.ones((len(self.belief.mixtures[outcome]), len(self)))
-        if high is not None:
-            chance = self._below(outcome, high + 1e-12)
-        if low is not None:
-            chance = chance - self._below(outcome, low - 1e-12)
-        return chance
+        mean, spread = self.parts(outcome)
+        place = {code: number for number, code in enumerate(self._codes(outcome))}
+
+        def work(posterior: Posterior, cell: Cell) -> tuple[FloatArray, ...]:
+            codes = np.ravel_multi_index(tuple(cell), posterior.logs.shape)
+            some = [place[id(posterior), code] for code in codes.tolist()]
+            chance: FloatArray = np.ones((len(some), len(self)))
+            if high is not None:
+                chance = _below(mean[some], spread[some], high + 1e-12)
+            if low is not None:
+                chance = chance - _below(mean[some], spread[some], low - 1e-12)
+            return (chance,)
+
+        return self.belief.per_component(outcome, (self.reach, self.levelled, limits), work)[0]
+
+    def _codes(self, outcome: int) -> list[tuple[int, int]]:
+        mixture, readings = self.belief.mixtures[outcome], self.belief.readings[outcome]
+        own = [id(readings[number].posterior) for number in mixture.reading.tolist()]
+        return list(zip(own, mixture.code.tolist(), strict=True))
 
     def _never_parts(self, outcome: int, limits: Limits, never: Limits) -> FloatArray:
         """Chance of every component that effect and expected result are within theirs; (m, K).
@@ -573,3 +689,15 @@ class Effects:
                 chance = self._within_parts(outcome, pair)
             together *= belief.given(outcome, chance)
         return np.asarray(np.einsum("hz,hzk->k", belief.joint, together))
+
+
+def _below(mean: FloatArray, spread: FloatArray, value: FloatArray | float) -> FloatArray:
+    """Chance of every component to be below a value; surely, where it is sure."""
+    gap = value - mean
+    sure = spread <= 0
+    if sure.any():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(sure, np.where(gap >= -1e-12, np.inf, -np.inf), gap / spread)
+    else:
+        z = gap / spread
+    return np.asarray(ndtr(z))

@@ -4,10 +4,11 @@ A result is  y = level + blocks + drift + effect(place) + noise,  a change is
 y = effect(place) - effect(against) + noise. Given the hyperparameters all is Gaussian. With D the noise
 of the rows and c^2 K their prior covariance, one decomposition  D^-1/2 K D^-1/2 = U diag(v) U'  serves
 every c, every noise of the same proportions and every drift: levels, blocks, drift and knowledge that
-does not grow with c are few columns more.
+does not grow with c are few columns more. K is a sum of few terms (prior.terms, own effects) that grow
+with r^2, the variance of words and E^2, so the terms are worked out once and all decompositions together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -25,12 +26,15 @@ STEP, KNOWN = 1, 3  # kinds of columns: a step of the level; knowledge (0 is the
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """One way in which effects may be: r, E, and the part of the prior; for all outcomes."""
+    """One way in which effects may be: r, E, and the part of the prior; for all outcomes.
+
+    factors   of the terms of the prior covariance, in c^2 S0^2; E^2 is the last
+    """
 
     part: Part
     bend: float
     own: float
-    variances: FloatArray  # (P,), in c^2 S0^2
+    factors: FloatArray  # (T + 1,)
     log_weight: float
 
 
@@ -40,12 +44,13 @@ def shapes_of(prior: Prior, features: Features, parts: Sequence[Part]) -> list[S
     words = (
         list(zip(prior.words.values, prior.words.log, strict=True)) if has_words else [(1.0, 0.0)]
     )
+    terms = len(prior.terms(features))
     return [
         Shape(
             part,
             bend,
             own,
-            prior.variances(features, bend, word),
+            np.append(prior.growth(bend, word)[:terms], own**2),
             float(np.log(part.weight) + lw + lb + lo),
         )
         for part in parts
@@ -100,6 +105,7 @@ class Design:
         self.missing_against = np.where(change, reference.missing, features.usual.missing[0])
         self.columns, self.kinds, self.now = self._columns(~change)
         self.joint = prior.joint**2
+        self.terms = prior.terms(features)  # (T, P)
 
     def _columns(self, levelled: BoolArray) -> tuple[FloatArray, IntArray, FloatArray]:
         """Columns of level (0), drift (1: a step) and blocks (2), and those of a result now."""
@@ -117,45 +123,210 @@ class Design:
             now.append(0.0)
         return np.array(columns).T, np.array(kinds), np.array(now)
 
-    def own(
-        self, place: IntArray, against: IntArray, missing: tuple[FloatArray, FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Covariance of own effects with those of the rows, and of what is missing; (K, n)."""
-        first = (place[:, None] == self.place).astype(float) - (place[:, None] == self.against)
-        second = (against[:, None] == self.place).astype(float) - (against[:, None] == self.against)
-        return first - second, missing[0][:, None] * first - missing[1][:, None] * second
+    def variances(self, known: Knowledge | None) -> FloatArray:
+        """Prior variances of the features' weights, by term; (T, P)."""
+        return self.terms if known is None else self.terms * known.share
 
-    @cached_property
-    def own_rows(self) -> tuple[FloatArray, FloatArray]:
-        """The same of the rows with one another; (n, n)."""
-        return self.own(self.place, self.against, (self.missing, self.missing_against))
+    def kernels(self, known: Knowledge | None) -> FloatArray:
+        """The terms of the prior covariance of the rows, in c^2 S0^2; (T + 1, n, n)."""
+        found = (self.features * self.variances(known)[:, None]) @ self.features.T
+        same = self.place[:, None] == self.place, self.place[:, None] == self.against
+        first = same[0].astype(float) - same[1]
+        second = same[1].T.astype(float) - (self.against[:, None] == self.against)
+        found[0] += self.joint * (
+            self.missing[:, None] * first - self.missing_against[:, None] * second
+        )
+        return np.concatenate([found, (first - second)[None]])
 
 
 class System:
-    """The rows of an outcome, decomposed for one shape and variant and noises of the same proportions."""
+    """The rows of an outcome, decomposed: one system for every shape and noise proportions; R of them."""
 
     def __init__(
-        self, design: Design, shape: Shape, known: Knowledge | None, noise: FloatArray
+        self, design: Design, known: Knowledge | None, factors: FloatArray, noise: FloatArray
     ) -> None:
-        self.design, self.shape, self.known = design, shape, known
-        self.variances = shape.variances if known is None else shape.variances * known.share
-        own, left_out = design.own_rows
-        kernel = (design.features * self.variances) @ design.features.T
-        kernel += shape.own**2 * own + design.joint * left_out
-        self.root = 1.0 / np.sqrt(noise)
-        values, self.vectors = np.linalg.eigh(self.root[:, None] * kernel * self.root * S0**2)
-        self.values = np.maximum(values, 0.0)
-        turned = self.vectors.T * self.root
-        self.y, self.scaled = turned @ design.rows.mean, np.zeros(len(noise))
-        self.columns, self.kinds, self.now = turned @ design.columns, design.kinds, design.now
+        self.design, self.known, self.factors = design, known, factors  # (R, T + 1)
+        self.root = 1.0 / np.sqrt(noise)  # (R, n)
+        kernel = np.tensordot(factors, design.kernels(known), 1)
+        kernel *= S0**2 * self.root[:, :, None] * self.root[:, None, :]
+        values, vectors = np.linalg.eigh(kernel)
+        self.values = np.maximum(values, 0.0)  # (R, n)
+        self.turn = vectors.transpose(0, 2, 1) * self.root[:, None, :]  # rows to turned rows
+        self.y = self.turn @ design.rows.mean
+        self.scaled: FloatArray | None = None
+        self.columns, self.kinds, self.now = self.turn @ design.columns, design.kinds, design.now
         if known is not None:
-            self.y = self.y - turned @ (design.features @ known.mean)
-            self.scaled = turned @ (design.features @ known.scaled)
+            self.y = self.y - self.turn @ (design.features @ known.mean)
+            self.scaled = self.turn @ (design.features @ known.scaled)
             more = known.root.shape[1]
-            self.columns = np.hstack([self.columns, turned @ (design.features @ known.root)])
+            self.columns = np.concatenate(
+                [self.columns, self.turn @ (design.features @ known.root)], axis=2
+            )
             self.kinds = np.concatenate([self.kinds, np.full(more, KNOWN)])
             self.now = np.concatenate([self.now, np.zeros(more)])
-        self.log_noise = float(np.log(noise).sum())
+        self.log_noise = np.log(noise).sum(axis=1)
+
+
+def log_sum(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+    """Logarithm of the sum of exponentials."""
+    most = np.maximum(logs.max(axis=axis, keepdims=True), -1e300)
+    return np.asarray(np.log(np.exp(logs - most).sum(axis=axis)) + np.squeeze(most, axis))
+
+
+def _roots(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A root W of the inverse of every matrix, W W', and the logarithm of its determinant."""
+    if inner.shape[-1] == 1:
+        one = 1.0 / np.sqrt(inner)
+        return one, np.asarray(-2 * np.log(one[..., 0, 0]))
+    lower = np.linalg.cholesky(inner)
+    turned = np.linalg.inv(lower).swapaxes(-1, -2)
+    return turned, 2 * np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+class Components:
+    """Every size, noise and drift of a system: R systems, S sizes, N noises, D drifts, n rows, q columns.
+
+    scale     of the noise; (N,)
+    columns   prior s.d. of the columns; (R or 1, N, D, Q), of which some are kept
+    """
+
+    def __init__(
+        self,
+        system: System,
+        sizes: FloatArray,
+        scale: FloatArray,
+        columns: FloatArray,
+        kept: BoolArray,
+    ) -> None:
+        self.system, self.sizes, self.kept = system, sizes, kept
+        self.columns = columns = columns[:, None, :, :, kept]  # (R or 1, 1, N, D, q)
+        count, rows = system.values.shape
+        shape = (count, len(sizes), len(scale))
+        b = system.columns[:, :, kept]  # (R, n, q)
+        q = b.shape[2]
+        self.b = b
+        spread = (sizes**2)[:, None, None] * system.values[:, None, None] + scale[:, None]
+        self.inverse = 1.0 / spread  # (R, S, N, n)
+        self.y = np.broadcast_to(system.y[:, None], (count, len(sizes), rows))
+        if system.scaled is not None:
+            self.y = self.y - S0 * sizes[:, None] * system.scaled[:, None]
+        weighted = self.inverse * self.y[:, :, None]
+        pairs = (b[:, :, :, None] * b[:, :, None, :]).reshape(count, rows, q * q)
+        flat = (count, len(sizes) * len(scale), rows)
+        inner = (self.inverse.reshape(flat) @ pairs).reshape(*shape, 1, q, q)
+        inner = inner * (columns[..., :, None] * columns[..., None, :]) + np.eye(q)
+        right = (weighted.reshape(flat) @ b).reshape(*shape, 1, q) * columns
+        self.roots, log_determinant = _roots(inner)  # (R, S, N, D, q, q)
+        half = (right[..., None, :] @ self.roots)[..., 0, :]
+        self.levels = columns * (half[..., None, :] @ self.roots.swapaxes(-1, -2))[..., 0, :]
+        fixed = np.log(spread).sum(axis=3) + (weighted * self.y[:, :, None]).sum(axis=3)
+        fixed = fixed + rows * np.log(2 * np.pi) + system.log_noise[:, None, None]
+        self.log_likelihood = -0.5 * (fixed[..., None] + log_determinant - (half**2).sum(axis=-1))
+
+    def only(
+        self, system: IntArray, size: IntArray, noise: IntArray, drift: IntArray
+    ) -> "Solution":
+        """Some of the components."""
+        each = system if len(self.columns) > 1 else np.zeros_like(system)
+        scale = self.columns[each, 0, noise, drift]
+        return Solution(
+            self.system,
+            system,
+            self.sizes[size],
+            self.kept,
+            self.inverse[system, size, noise],
+            self.y[system, size],
+            self.b[system],
+            self.levels[system, size, noise, drift],
+            scale[:, :, None] * self.roots[system, size, noise, drift],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The posterior of some components of a system; m of them, n rows, q columns.
+
+    number       of the system of every component; (m,)
+    size         (m,)
+    kept         which columns of the system are used
+    inverse      of the variances of the turned rows; (m, n)
+    y            the turned rows; (m, n)
+    b            the turned columns; (m, n, q)
+    levels       means of level, steps, blocks and knowledge; (m, q)
+    level_root   a root of their covariance: its rows times its rows; (m, q, q)
+    """
+
+    system: System
+    number: IntArray
+    size: FloatArray
+    kept: BoolArray
+    inverse: FloatArray
+    y: FloatArray
+    b: FloatArray
+    levels: FloatArray
+    level_root: FloatArray
+
+    def only(self, chosen: IntArray) -> "Solution":
+        """Some of the components."""
+        arrays = (self.inverse, self.y, self.b, self.levels, self.level_root)
+        some = (each[chosen] for each in arrays)
+        return Solution(self.system, self.number[chosen], self.size[chosen], self.kept, *some)
+
+    @cached_property
+    def size2(self) -> FloatArray:
+        """Squares of the sizes; (m,)."""
+        return np.asarray(self.size**2)
+
+    @cached_property
+    def dual(self) -> FloatArray:
+        """What the turned rows weigh in the mean of an effect; (m, n)."""
+        return np.asarray(self.inverse * (self.y - (self.b @ self.levels[:, :, None])[:, :, 0]))
+
+    @cached_property
+    def loading(self) -> FloatArray:
+        """The inverse covariance of the turned rows is diag(inverse) - loading loading'; (m, n, q)."""
+        return np.asarray(self.inverse[:, :, None] * (self.b @ self.level_root))
+
+    @cached_property
+    def groups(self) -> list[tuple[int, IntArray]]:
+        """Systems and the components that belong to each."""
+        return [(int(s), np.flatnonzero(self.number == s)) for s in np.unique(self.number)]
+
+    def row_fit(self) -> tuple[FloatArray, FloatArray]:
+        """Of the inverse covariance S^-1 of the rows: S^-1 y, and its diagonal; (m, n) each."""
+        back = self.system.turn[self.number]  # (m, n, n), rows to turned rows
+        first = (self.dual[:, None] @ back)[:, 0]
+        diagonal = (self.inverse[:, None] @ back**2)[:, 0]
+        diagonal -= ((back.transpose(0, 2, 1) @ self.loading) ** 2).sum(axis=2)
+        return first, diagonal
+
+
+class Table:
+    """Rows of numbers that were worked out, one for every component that was needed so far."""
+
+    def __init__(self, components: int) -> None:
+        self._place = np.full(components, -1)
+        self._rows: list[FloatArray] = []
+        self._count = 0
+
+    def rows(
+        self, codes: IntArray, work: Callable[[IntArray], tuple[FloatArray, ...]]
+    ) -> tuple[FloatArray, ...]:
+        """The rows of some components; `work` gives those of the codes that are new."""
+        new = codes[self._place[codes] < 0]
+        if len(new) or not self._rows:
+            more = work(new)
+            self._place[new] = self._count + np.arange(len(new))
+            self._count += len(new)
+            self._rows = (
+                [np.concatenate(pair) for pair in zip(self._rows, more, strict=True)]
+                if self._rows
+                else list(more)
+            )
+        place = self._place[codes]
+        if len(place) == self._count and (place == np.arange(self._count)).all():
+            return tuple(self._rows)
+        return tuple(each[place] for each in self._rows)
 
 
 class Posterior:
@@ -187,9 +358,15 @@ class Posterior:
             self.noises = np.column_stack([each.ravel() for each in grid])
             self.noise_log = (log[:, None] + told.excess_log).ravel()
         self.moves = bool((self.design.kinds == STEP).any())  # whether a drift could show
-        self._systems: dict[tuple[int, int, int], System] = {}
-        self.known: dict[Any, dict[tuple[int, ...], Any]] = {}  # what was worked out of settings
+        self.drifts = prior.drift.array if self.moves else np.zeros(1)
+        self._batches: list[list[Components | None]] = []  # without and with drift
+        self.tables: dict[Any, Table] = {}  # what was worked out of settings, per component
         self.logs = self._logs()  # (shapes, sizes, noises, drifts, variants)
+
+    @cached_property
+    def table(self) -> FloatArray:
+        """Log likelihoods of shape and size, with the prior weights of all else."""
+        return log_sum(self.logs, (2, 3, 4))
 
     def noise_of(self, point: int) -> tuple[FloatArray, float]:
         """Variance of the rows at a point of the noise grid as proportions times a scale."""
@@ -200,22 +377,14 @@ class Posterior:
         one = np.where(self._plain, own, rows.told + excess)
         return one / rows.weight + rows.extra, 1.0
 
-    def system(self, shape: int, point: int, variant: int) -> System:
-        """The rows decomposed; plain results share one system for all noises."""
-        key = (shape, 0 if self._even else point, variant)
-        if key not in self._systems:
-            known = self.variants[shape][variant][1]
-            noise = self.noise_of(point)[0]
-            self._systems[key] = System(self.design, self.shapes[shape], known, noise)
-        return self._systems[key]
-
-    def _column_scales(self, cell: Cell, kinds: IntArray) -> FloatArray:
-        """Prior s.d. of level, steps, blocks and knowledge; (m, q)."""
-        noise = self.single(cell.noise)
-        drift = self.prior.drift.array[cell.drift] * noise
-        level = noise if self.told.level is None else np.full(len(noise), self.told.level)
-        one = np.ones(len(noise))
-        return np.asarray(np.column_stack([level, drift, BLOCK * one, one])[:, kinds])
+    def _column_scales(self, kinds: IntArray) -> FloatArray:
+        """Prior s.d. of level, steps, blocks and knowledge at every noise and drift; (N, D, q)."""
+        noise = self.single(np.arange(len(self.noises)))
+        found = np.ones((len(noise), len(self.drifts), 4))
+        found[:, :, 0] = noise[:, None] if self.told.level is None else self.told.level
+        found[:, :, STEP] = self.drifts * noise[:, None]
+        found[:, :, 2] = BLOCK
+        return np.asarray(found[:, :, kinds])
 
     def single(self, points: IntArray) -> FloatArray:
         """S.d. of one result at points of the noise grid."""
@@ -223,117 +392,96 @@ class Posterior:
             return np.asarray(self.noises[points, 0])
         return np.asarray(np.sqrt(np.median(self.rows.told) + self.noises[points, 1] ** 2))
 
-    def _within(self, point: int) -> float:
-        """Log likelihood of the scatter within the rows."""
+    def _within(self) -> FloatArray:
+        """Log likelihood of the scatter within the rows, at every point of the noise grid."""
         rows = self.rows
-        own, excess = self.noises[point] ** 2
+        own, excess = (self.noises**2).T[:, :, None]
         variance = np.where(self._plain, own, rows.told + excess)
         more = (rows.count - 1) * np.log(2 * np.pi * variance) + np.log(2 * np.pi * rows.weight)
-        return float(-0.5 * (more - rows.logs + rows.scatter / variance)[rows.side == 0].sum())
+        each = more - rows.logs + rows.scatter / variance
+        return np.asarray(-0.5 * each[:, rows.side == 0].sum(axis=1))
 
     def _logs(self) -> FloatArray:
         """Log likelihoods, with the prior weights of all but shape and size."""
-        points, drifts = len(self.noises), len(self.prior.drift.values) if self.moves else 1
         most = max(len(each) for each in self.variants)
-        found = np.zeros((len(self.shapes), len(self.sizes), points, drifts, most))
-        for shape, variants in enumerate(self.variants):
-            weights = np.array([weight for weight, _ in variants] + [0.0] * (most - len(variants)))
-            with np.errstate(divide="ignore"):
-                found[shape] += np.log(weights)
-        found += self.noise_log[:, None, None]
-        if drifts > 1:
-            found += self.prior.drift.log[:, None]
+        shape = (len(self.shapes), len(self.sizes), len(self.noises), len(self.drifts), most)
+        found = np.full(shape, -np.inf)
+        self._number = np.zeros((len(self.shapes), most), dtype=int)  # of its system in its batch
+        self._batch = np.zeros((len(self.shapes), most), dtype=int)
+        weights = self.noise_log[:, None] + (self.prior.drift.log if self.moves else 0.0)
         if len(self.rows):
-            cell = Cell(*np.nonzero(np.isfinite(found)))
-            for numbers, solution in self.solved(cell):
-                some = tuple(each[numbers] for each in cell)
-                found[some] += solution.log_likelihood
-            found += np.array([self._within(point) for point in range(points)])[:, None, None]
+            weights = weights + self._within()[:, None]
+        for number, (known, cells) in enumerate(self._by_knowledge()):
+            likelihood = self._solve(known, [factors for factors, _ in cells])
+            for system, (_, several) in enumerate(cells):
+                for shape_number, variant, weight in several:
+                    self._batch[shape_number, variant] = number
+                    self._number[shape_number, variant] = system
+                    found[shape_number, :, :, :, variant] = (
+                        likelihood[system] + weights + np.log(weight)
+                    )
         return found
 
-    def solved(self, cell: Cell) -> list[tuple[IntArray, "Solution"]]:
-        """Components grouped by what they share: their numbers and their solution."""
-        point = np.zeros_like(cell.noise) if self._even else cell.noise
-        still = np.full(len(point), True)
-        if self.moves:
-            still = self.prior.drift.array[cell.drift] == 0.0
-        scales = np.array([self.noise_of(p)[1] for p in range(len(self.noises))])
-        keys = np.stack([cell.shape, point, cell.variant, still.astype(int)])
-        group = np.ravel_multi_index(tuple(keys), tuple(keys.max(axis=1) + 1))
-        found: list[tuple[IntArray, Solution]] = []
-        for each in np.unique(group):
-            numbers = np.flatnonzero(group == each)
-            some = Cell(*(index[numbers] for index in cell))
-            system = self.system(int(some.shape[0]), int(some.noise[0]), int(some.variant[0]))
-            kept = system.kinds != STEP if still[numbers[0]] else np.full(len(system.kinds), True)
-            scale = self._column_scales(some, system.kinds)
-            solution = Solution(system, self.sizes[some.size], scales[some.noise], scale, kept)
-            found.append((numbers, solution))
-        return found
-
-
-class Solution:
-    """The posterior of several components that share a system; m of them, n rows, q columns."""
-
-    def __init__(
+    def _by_knowledge(
         self,
-        system: System,
-        size: FloatArray,
-        scale: FloatArray,
-        columns: FloatArray,
-        kept: BoolArray,
-    ) -> None:
-        self.system, self.size, self.kept = system, size, kept
-        self.size2 = size2 = size**2
-        self.columns = columns[:, kept]
-        b = system.columns[:, kept]  # (n, q)
-        q = b.shape[1]
-        self._b = b
-        self.y = system.y - S0 * size[:, None] * system.scaled  # (m, n)
-        spread = size2[:, None] * system.values + scale[:, None]
-        self.inverse = 1.0 / spread  # (m, n)
-        pairs = (b[:, :, None] * b[:, None, :]).reshape(-1, q * q)
-        inner = (self.inverse @ pairs).reshape(-1, q, q)
-        inner *= self.columns[:, :, None] * self.columns[:, None, :]
-        inner += np.eye(q)
-        self._inner = np.linalg.cholesky(inner)  # (m, q, q)
-        right = ((self.inverse * self.y) @ b) * self.columns
-        self._half = np.linalg.solve(self._inner, right[:, :, None])[:, :, 0]
-        self.log_likelihood = -0.5 * (
-            np.log(2 * np.pi * spread).sum(axis=1)
-            + system.log_noise
-            + 2 * np.log(np.diagonal(self._inner, axis1=1, axis2=2)).sum(axis=1)
-            + (self.inverse * self.y**2).sum(axis=1)
-            - (self._half**2).sum(axis=1)
+    ) -> list[tuple[Knowledge | None, list[tuple[FloatArray, list[tuple[int, int, float]]]]]]:
+        """Shapes and variants that share what is known; those that say the same share a system."""
+        found: dict[int, tuple[Knowledge | None, dict[bytes, tuple[FloatArray, list[Any]]]]] = {}
+        for number, variants in enumerate(self.variants):
+            factors = self.shapes[number].factors
+            for variant, (weight, known) in enumerate(variants):
+                if weight > 0:
+                    mine = found.setdefault(id(known), (known, {}))[1]
+                    same = mine.setdefault(factors.tobytes(), (factors, []))[1]
+                    same.append((number, variant, weight))
+        return [(known, list(cells.values())) for known, cells in found.values()]
+
+    def _solve(self, known: Knowledge | None, factors: list[FloatArray]) -> FloatArray:
+        """Log likelihoods (systems, sizes, noises, drifts) of shapes that share what is known."""
+        every = np.arange(len(self.noises))
+        points = every[:1] if self._even else every  # plain results share a system for all noises
+        noise = np.array([self.noise_of(int(point))[0] for _ in factors for point in points])
+        system = System(self.design, known, np.repeat(factors, len(points), axis=0), noise)
+        columns = self._column_scales(system.kinds)
+        scale = (
+            np.array([self.noise_of(int(point))[1] for point in every])
+            if self._even
+            else np.ones(1)
         )
+        columns = (
+            columns[None] if self._even else np.tile(columns[:, None], (len(factors), 1, 1, 1))
+        )
+        steps, still = system.kinds == STEP, self.drifts == 0.0
+        found = np.zeros((len(factors), len(self.sizes), len(every), len(self.drifts)))
+        both: list[Components | None] = []
+        for drifts, kept in ((still, ~steps), (~still, steps | ~steps)):
+            if not drifts.any():
+                both.append(None)
+                continue
+            some = Components(system, self.sizes, scale, columns[:, :, drifts], kept)
+            log = some.log_likelihood
+            if not self._even:
+                log = log.reshape(len(factors), len(points), len(self.sizes), -1).swapaxes(1, 2)
+            found[..., drifts] = log
+            both.append(some)
+        self._batches.append(both)
+        return found
 
-    @cached_property
-    def levels(self) -> FloatArray:
-        """Means of level, steps, blocks and knowledge; (m, q)."""
-        back = np.linalg.solve(self._inner.transpose(0, 2, 1), self._half[:, :, None])[:, :, 0]
-        return np.asarray(self.columns * back)
-
-    @cached_property
-    def level_root(self) -> FloatArray:
-        """A root of their covariance: its rows times its rows; (m, q, q)."""
-        root = np.linalg.inv(self._inner).transpose(0, 2, 1)
-        return np.asarray(self.columns[:, :, None] * root)
-
-    @cached_property
-    def dual(self) -> FloatArray:
-        """What the turned rows weigh in the mean of an effect; (m, n)."""
-        return np.asarray(self.inverse * (self.y - self.levels @ self._b.T))
-
-    @cached_property
-    def loading(self) -> FloatArray:
-        """The inverse covariance of the turned rows is diag(inverse) - loading loading'; (m, n, q)."""
-        weighted = self.inverse[:, :, None] * self._b * self.columns[:, None, :]
-        return np.asarray(weighted @ np.linalg.inv(self._inner).transpose(0, 2, 1))
-
-    def row_fit(self) -> tuple[FloatArray, FloatArray]:
-        """Of the inverse covariance S^-1 of the rows: S^-1 y, and its diagonal; (m, n) each."""
-        back = self.system.vectors.T * self.system.root  # (n, n), turned to rows
-        first = self.dual @ back
-        diagonal = self.inverse @ back**2
-        diagonal -= ((back.T @ self.loading) ** 2).sum(axis=2)
-        return first, diagonal
+    def solved(self, cell: Cell) -> list[tuple[IntArray, Solution]]:
+        """Components by what they share: their numbers and their solution."""
+        batch = self._batch[cell.shape, cell.variant]
+        system = self._number[cell.shape, cell.variant]
+        noise = cell.noise
+        if not self._even:
+            system, noise = system * len(self.noises) + noise, np.zeros_like(noise)
+        moving = self.drifts[cell.drift] != 0.0
+        kinds = self.drifts != 0.0
+        place = np.where(kinds, np.cumsum(kinds), np.cumsum(~kinds))[cell.drift] - 1
+        found: list[tuple[IntArray, Solution]] = []
+        for number, both in enumerate(self._batches):
+            for some, mine in zip(both, (~moving, moving), strict=True):
+                which = np.flatnonzero(mine & (batch == number))
+                if some is not None and len(which):
+                    parts = system[which], cell.size[which], noise[which], place[which]
+                    found.append((which, some.only(*parts)))
+        return found

@@ -93,16 +93,29 @@ class Prior:
         table = np.array(self.away)[np.abs(place[:, None] - place)]
         return np.asarray(table / table.sum(axis=1, keepdims=True))
 
+    def terms(self, features: Features) -> FloatArray:
+        """Prior variances of the weights of features, by what they grow with; (T, P).
+
+        In c^2 S0^2: what stays as it is, what grows with r^2, with words, with r^2 words.
+        """
+        group, scale = np.zeros(len(Kind), dtype=int), np.ones(len(Kind))
+        group[[Kind.BEND, Kind.INTERACTION, Kind.CURVE]] = 1
+        group[Kind.WORDS], group[Kind.WORD_PAIR] = 2, 3
+        scale[Kind.CURVE] = self.curve**2
+        scale[Kind.JOINT] = self.joint**2
+        scale[Kind.WORD_PAIR] = 1 / WORDS
+        sizes = features.sizes * scale[features.kinds]
+        kinds = range(4 if (group[features.kinds] > 1).any() else 2)
+        return np.array([np.where(group[features.kinds] == kind, sizes, 0.0) for kind in kinds])
+
+    def growth(self, bend: float, words: float) -> FloatArray:
+        """How the terms grow with r and the variance of words; (4,)."""
+        return np.array([1.0, bend**2, words, bend**2 * words])
+
     def variances(self, features: Features, bend: float, words: float) -> FloatArray:
         """Prior variance of every feature's weight, in c^2 S0^2; (P,)."""
-        scale = np.empty(len(Kind))
-        scale[Kind.STRAIGHT] = scale[Kind.FORMULA] = 1.0
-        scale[Kind.WORDS] = words
-        scale[Kind.WORD_PAIR] = bend**2 * words / WORDS
-        scale[Kind.BEND] = scale[Kind.INTERACTION] = bend**2
-        scale[Kind.CURVE] = (bend * self.curve) ** 2
-        scale[Kind.JOINT] = self.joint**2
-        return np.asarray(features.sizes * scale[features.kinds])
+        terms = self.terms(features)
+        return np.asarray(self.growth(bend, words)[: len(terms)] @ terms)
 
 
 def prior_of(shape: str | None) -> Prior:

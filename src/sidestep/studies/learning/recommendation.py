@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.learning.learner import MINOR, Belief, Effects, Limits, Reach
-from sidestep.studies.learning.posterior import Cell
+from sidestep.studies.learning.posterior import Cell, log_sum
 
 CERTAINTY = 0.95
 KEY = 0.5  # least chance of being within limits for every plausible size
+TRIED = 32  # settings whose firmness is worked out at once, the best first
 PLAUSIBLE = 0.1  # least likelihood of a size that counts, in that of the likeliest
 
 
@@ -59,16 +60,18 @@ def choice_of(
     if unmeasured or not len(likely):
         return Choice(None, within, better, mean, unmeasured)
     likely = likely[np.argsort(-np.round(mean[likely], 9), kind="stable")]
-    firm = np.array(
-        [firm_chance(effects, likely, o, pair) for o, pair in enumerate(limits) if pair is not None]
-    ).reshape(-1, len(likely))
-    passed = np.flatnonzero((firm >= KEY).all(axis=0))
-    first = int(passed[0]) if len(passed) else None
-    held = firm[:, 0] < KEY if first != 0 else np.zeros(len(firm), bool)
     named = [o for o, pair in enumerate(limits) if pair is not None]
-    unfirm = tuple(o for o, each in zip(named, held, strict=True) if each)
-    number = None if first is None else int(likely[first])
-    return Choice(number, within, better, mean, unmeasured, unfirm)
+    unfirm: tuple[int, ...] = ()
+    for start in range(0, len(likely), TRIED):
+        some = likely[start : start + TRIED]
+        firm = np.array([firm_chance(effects, some, o, limits[o] or (None, None)) for o in named])
+        passed = np.flatnonzero((firm.reshape(len(named), len(some)) >= KEY).all(axis=0))
+        if start == 0 and (not len(passed) or passed[0] > 0):
+            unfirm = tuple(o for o, each in zip(named, firm[:, 0] < KEY, strict=True) if each)
+        if len(passed):
+            number = int(some[passed[0]])
+            return Choice(number, within, better, mean, unmeasured, unfirm)
+    return Choice(None, within, better, mean, unmeasured, unfirm)
 
 
 def firm_chance(effects: Effects, chosen: IntArray, outcome: int, limits: Limits) -> FloatArray:
@@ -77,36 +80,38 @@ def firm_chance(effects: Effects, chosen: IntArray, outcome: int, limits: Limits
     points = effects.points.only(chosen)
     reach = Reach(belief.features, belief.prior, points, effects=True)
     few = Effects(belief, points, reach, levelled=False)
-    least = np.ones(len(chosen))
-    for cell, weight in _plausible(belief, outcome):
-        posterior = belief.readings[outcome][0].posterior
-        chance = np.zeros(len(chosen))
-        for numbers, solution in posterior.solved(cell):
-            mean, spread = few.of(solution)
-            low, high = limits
-            spread = np.maximum(spread, 1e-12)
-            inside = np.ones_like(mean)
-            if high is not None:
-                inside = ndtr((high - mean) / spread)
-            if low is not None:
-                inside = inside - ndtr((low - mean) / spread)
-            chance += weight[numbers] @ inside
-        least = np.minimum(least, chance)
-    return least
+    cell, sizes = _plausible(belief, outcome)
+    low, high = limits
+    inside = np.ones((len(cell.shape), len(chosen)))
+    for numbers, solution in belief.readings[outcome][0].posterior.solved(cell):
+        mean, spread = few.of(solution)
+        spread = np.maximum(spread, 1e-12)
+        if high is not None:
+            inside[numbers] = ndtr((high - mean) / spread)
+        if low is not None:
+            inside[numbers] -= ndtr((low - mean) / spread)
+    return np.asarray((sizes @ inside).min(axis=0))
 
 
-def _plausible(belief: Belief, outcome: int) -> list[tuple[Cell, FloatArray]]:
-    """The sizes that the outcome's own results do not refute: components and weights, given each."""
+def _plausible(belief: Belief, outcome: int) -> tuple[Cell, FloatArray]:
+    """The components of the sizes that an outcome's own results do not refute, and weights given each.
+
+    (m,) and (sizes, m)
+    """
     logs = belief.readings[outcome][0].posterior.logs
     logs = logs + np.array([shape.log_weight for shape in belief.shapes])[:, None, None, None, None]
-    own = logsumexp(logs, axis=(0, 2, 3, 4))
-    found = []
+    own = log_sum(logs, (0, 2, 3, 4))
+    cells, shares = [], []
     for size in np.flatnonzero(own >= own.max() + np.log(PLAUSIBLE)):
         weight = np.exp(logs[:, size] - own[size])
         order = np.argsort(weight, axis=None, kind="stable")
         kept = order[np.searchsorted(np.cumsum(weight.ravel()[order]), MINOR) :]
-        shape, noise, drift, variant = np.unravel_index(kept, weight.shape)
+        shape, *rest = np.unravel_index(kept, weight.shape)
         share = weight.ravel()[kept]
-        cell = Cell(shape, np.full(len(kept), size), noise, drift, variant)
-        found.append((cell, share / share.sum()))
-    return found
+        cells.append((shape, np.full(len(kept), size), *rest))
+        shares.append(share / share.sum())
+    table = np.zeros((len(cells), sum(len(each) for each in shares)))
+    ends = np.cumsum([len(each) for each in shares])
+    for number, (end, share) in enumerate(zip(ends, shares, strict=True)):
+        table[number, end - len(share) : end] = share
+    return Cell(*(np.concatenate(each) for each in zip(*cells, strict=True))), table
