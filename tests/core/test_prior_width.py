@@ -6,7 +6,7 @@ import pytest
 import sidestep as ss
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.posterior import prior_of
-from sidestep.core.prior_width import doubting_posterior_of, halvings, log_likelihood, narrow_into
+from sidestep.core.prior_width import doubting_posterior_of, halvings, log_likelihoods, narrow_into
 
 NOISE = np.array([0.1, 0.2])
 RHO = np.full(2, 0.01)
@@ -38,7 +38,7 @@ def test_the_likelihood_of_a_width_is_that_of_the_feedback():
     for variance in (4.0, 0.25, 0.001):
         variances = np.array([variance, variance, 4.0])  # the third is a level, as told
         expected = density(variances) - density(np.zeros(3))
-        found = log_likelihood(evidence, 1, 0.2, variance, 4.0, 2)
+        found = log_likelihoods(evidence, np.full(2, 0.2), variance, 4.0, 2)[1]
         assert found == pytest.approx(expected, rel=1e-9)
 
 

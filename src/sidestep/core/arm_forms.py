@@ -132,6 +132,20 @@ def _weight(matrix: FloatArray, ridge: float, j: int, m: int, twice: bool) -> fl
     return matrix[j, m] + ridge if j == m else matrix[j, m]
 
 
+def squares_in(metrics: FloatArray, columns: FloatArray) -> FloatArray:
+    """|a|^2 in every metric for every column a (d, K); (n, K)."""
+    return np.asarray((columns * (metrics @ columns)).sum(axis=1))
+
+
+@compiled_as(squares_in)
+def _squares_in_loop(metrics: FloatArray, columns: FloatArray) -> FloatArray:
+    n, d, K = metrics.shape[0], columns.shape[0], columns.shape[1]
+    square, unused, nothing = np.empty((n, K)), np.empty(K), np.zeros(d)
+    for v in range(n):
+        both_forms(columns, nothing, metrics[v], 0.0, unused, square[v])
+    return square
+
+
 def widths_along_arms(squared: FloatArray, square: FloatArray, out: FloatArray) -> None:
     """|a|^2 / |a|_V of every arm from |a|^2 and |a|_V^2, into `out` (K,); zero for the zero arm."""
     out[:] = np.where(square > 0.0, squared / np.sqrt(square), 0.0)

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.arm_forms import Menu, both_forms, scores
+from sidestep.core.arm_forms import Menu, scores, squares_in
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.jit import compiled_as, kernel
 from sidestep.core.linalg import apply, lowest_argmax
@@ -111,7 +111,8 @@ def information(posterior: Posterior, slopes: FloatArray, menu: Menu) -> FloatAr
 
     slopes: the gradient of every contest; (C, L+1, d).
     """
-    square, out = _squares(posterior, menu), np.zeros((posterior.noise.size, menu.squared.size))
+    out = np.zeros((posterior.noise.size, menu.squared.size))
+    square = squares_in(posterior.inverse, menu.columns)
     for contest in range(slopes.shape[0]):
         add_information(posterior, slopes[contest], menu, square, out)
     return out
@@ -122,7 +123,7 @@ def add_information(
 ) -> None:
     """Add the information of every measurement about one contest to `out` (L+1, K).
 
-    square: from `_squares`.
+    square: |a|^2 of every arm in the metric V_v^-1; (L+1, K)
     """
     contested = variance(posterior, slopes)
     if contested > 0.0:
@@ -147,17 +148,6 @@ def _add_information_loop(
         for k in range(along.size):
             share = weight * along[k] * along[k] / (1.0 + square[v, k])
             out[v, k] -= np.log1p(-min(share, CERTAIN))
-
-
-@kernel
-def _squares(posterior: Posterior, menu: Menu) -> FloatArray:
-    """|a|^2 in the metric V_v^-1, for every vector and arm; (L+1, K)."""
-    n, d = posterior.mean.shape
-    K = menu.squared.size
-    square, unused, nothing = np.empty((n, K)), np.empty(K), np.zeros(d)
-    for v in range(n):
-        both_forms(menu.columns, nothing, posterior.inverse[v], 0.0, unused, square[v])
-    return square
 
 
 def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatArray, IntArray]:

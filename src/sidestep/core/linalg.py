@@ -245,3 +245,11 @@ def inverse_into(factor: FloatArray, out: FloatArray) -> None:
             mean = 0.5 * (out[j, k] + out[k, j])
             out[j, k] = mean
             out[k, j] = mean
+
+
+def factors_of(matrices: FloatArray) -> FloatArray:
+    """`cholesky` of many matrices in numpy, not a kernel; NaN unless all are positive definite."""
+    try:
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return np.full(matrices.shape, np.nan)

@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arm_forms import Menu
-from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
 from sidestep.core.jit import kernel
-from sidestep.core.linalg import TIE
+from sidestep.core.linalg import lowest_argmax
 from sidestep.core.posterior import Posterior, Prior, noise_levels
-from sidestep.core.projection import gradient_matrices
+from sidestep.core.projection import frame, gradient_matrices
+from sidestep.core.variance_reduction import reductions
 
 
 class LockInMonitor(NamedTuple):
@@ -40,25 +40,6 @@ def is_due(patience: int, streak: int) -> bool:
     """Whether one action was just played `patience` times in a row, or 2, 4, 8, ... times that."""
     looks = streak // patience
     return looks > 0 and looks & (looks - 1) == 0 and streak % patience == 0
-
-
-def _reductions(posterior: Posterior, moved: FloatArray, columns: FloatArray) -> FloatArray:
-    """red(a, v) of every vector along every column a; `moved` is V_v^-1 g_v, (L+1, d); (L+1, K)."""
-    taken = (posterior.noise[:, None] * (moved @ columns)) ** 2
-    return np.asarray(taken / (1.0 + _squares(posterior.inverse, columns)))
-
-
-def _squares(metrics: FloatArray, columns: FloatArray) -> FloatArray:
-    """|a|^2 in every metric for every column a; (n, K)."""
-    n, d, _ = metrics.shape
-    moved = (metrics.reshape(n * d, d) @ columns).reshape(n, d, -1)
-    return np.einsum("jk,njk->nk", columns, moved)
-
-
-def _lowest_argmax(values: FloatArray) -> int:
-    """geometry.lowest_argmax in numpy."""
-    top = values.max()
-    return int(np.argmax(values >= top - TIE * abs(top)))
 
 
 def _with_noise(confidence: Confidence, evidence: Evidence) -> Confidence:
@@ -85,24 +66,29 @@ def locked_in(
     known = _with_noise(confidence, evidence)
     posterior = Posterior(evidence.centre, evidence.inverse, known.noise)
     radii = np.array([radius(known, evidence, v) for v in range(evidence.counts.size)])
-    slopes, rest = gradient_matrices(evidence.centre, rank)
+    view = frame(evidence.centre, rank)
+    if len(view.basis) == len(
+        view.rest
+    ):  # the protected vectors span everything: no reward is left
+        return False, arm, 0
+    slopes = gradient_matrices(view)
     action = menu.columns[:, arm : arm + 1]
     apart = menu.columns - action
-    advantage = rest @ apart
+    advantage = view.rest @ apart
     # the gradient is linear in the action, so |g_v(b) - g_v(a)|^2 is a quadratic form in b - a; one
     # vector at a time, to keep the buffers small
     for v, metric in enumerate(slopes.transpose(0, 2, 1) @ evidence.inverse @ slopes):
         square = np.einsum("jk,jk->k", apart, metric @ apart)
         advantage += radii[v] * np.sqrt(np.maximum(square, 0.0, out=square), out=square)
-    contender = _lowest_argmax(advantage)
+    contender = lowest_argmax(advantage)
     if advantage[contender] <= 0.0:
         return False, arm, 0
     worst = slopes @ apart[:, contender]
     moved = (worst[:, None, :] @ evidence.inverse)[:, 0, :]
     contested = known.noise**2 @ (worst * moved).sum(axis=1)
-    lasting = monitor.patience * _reductions(posterior, moved, action).max() < contested
+    lasting = monitor.patience * reductions(posterior, moved, action).max() < contested
     if not (lasting and monitor.explores):
         return bool(lasting), arm, 0
-    told = _reductions(posterior, moved, menu.columns)
-    vector, telling = divmod(_lowest_argmax(told.ravel()), told.shape[1])
+    removed = reductions(posterior, moved, menu.columns)
+    vector, telling = divmod(lowest_argmax(removed.ravel()), removed.shape[1])
     return True, telling, vector

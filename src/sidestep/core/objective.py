@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from sidestep.core.arrays import FloatArray
 from sidestep.core.jit import compiled_as, kernel
 from sidestep.core.linalg import ROUNDING, dot
-from sidestep.core.posterior import Posterior, effect_of, spreads_of
+from sidestep.core.posterior import Posterior, all_spreads_of, effect_of, spreads_of
 from sidestep.core.problem import Limits
 
 CERTAIN = 7.0  # further than this from a limit, in standard deviations, the expected penalty is 0
@@ -86,11 +86,17 @@ def value_within(limits: Limits, vectors: FloatArray, action: FloatArray) -> flo
     return value
 
 
-@kernel
 def values_within(
     limits: Limits, vectors: FloatArray, columns: FloatArray, n_arms: int
 ) -> FloatArray:
     """Value of every arm under one set of vectors; columns (d, K); (K,)."""
+    return fined(vectors @ columns[: vectors.shape[1], :n_arms], limits)  # without the level's row
+
+
+@compiled_as(values_within)
+def _values_within_loop(
+    limits: Limits, vectors: FloatArray, columns: FloatArray, n_arms: int
+) -> FloatArray:
     effects = np.dot(vectors, columns[: vectors.shape[1]])  # without the row of the level
     values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
@@ -148,7 +154,6 @@ def expected_fine(limits: Limits, i: int, mean: float, spread: float) -> float:
     return penalty * (expected_gain(high - mean, spread) + expected_gain(mean - low, spread))
 
 
-@kernel
 def steepness_within(
     limits: Limits, posterior: Posterior, action: FloatArray, averaged: bool
 ) -> FloatArray:
@@ -158,6 +163,24 @@ def steepness_within(
     probability and 0 otherwise; penalty_i sqrt(p_i) is its root mean square. An outcome that is certainly
     within its limits has slope 0. averaged: the mean instead, penalty_i p_i.
     """
+    return steepnesses_within(limits, posterior, action[:, None], averaged=averaged)[:, 0]
+
+
+def steepnesses_within(
+    limits: Limits, posterior: Posterior, columns: FloatArray, *, averaged: bool
+) -> FloatArray:
+    """`steepness_within` of many actions, columns (d, K), in numpy: not a kernel; (L+1, K)."""
+    mean, spread = posterior.mean @ columns, all_spreads_of(posterior, columns)
+    beyond = chances_above(limits.high[:, None] - mean[1:], spread[1:])
+    beyond += chances_above(mean[1:] - limits.low[:, None], spread[1:])
+    slopes = limits.penalty[:, None] * (beyond if averaged else np.sqrt(beyond))
+    return np.concatenate([np.ones((1, columns.shape[1])), slopes])
+
+
+@compiled_as(steepness_within)
+def _steepness_within_loop(
+    limits: Limits, posterior: Posterior, action: FloatArray, averaged: bool
+) -> FloatArray:
     steepness = np.ones(posterior.noise.size)
     for i in range(limits.penalty.size):
         mean, spread = effect_of(posterior, i + 1, action)

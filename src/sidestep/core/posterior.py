@@ -19,10 +19,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidestep.core.arm_forms import squares_in
 from sidestep.core.arrays import FloatArray
 from sidestep.core.estimator import Evidence
-from sidestep.core.jit import kernel
-from sidestep.core.linalg import cholesky, copy_into, dot, inverse_into, quadratic, solve_cholesky
+from sidestep.core.jit import compiled_as, kernel
+from sidestep.core.linalg import (
+    cholesky,
+    copy_into,
+    dot,
+    factors_of,
+    inverse_into,
+    quadratic,
+    solve_cholesky,
+)
 from sidestep.core.problem import Problem, per_vector
 from sidestep.core.validation import check_positive
 from sidestep.errors import InputError
@@ -104,9 +113,21 @@ def posteriors_of(
     return posterior, effects_alone(posterior, has_levels)
 
 
-@kernel(small=True)
 def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatArray) -> Posterior:
     """Posterior from the sums, for noise scales (L+1,) and the prior N(0, variances), (L+1, d)."""
+    ridge = (noise[:, None] ** 2 / variances)[:, :, None] * np.eye(variances.shape[1])
+    precision = evidence.gram + evidence.gram_low + ridge
+    moment = evidence.moment + evidence.moment_low
+    half = np.linalg.inv(factors_of(precision))
+    inverse = half.transpose(0, 2, 1) @ half
+    mean = half.transpose(0, 2, 1) @ (half @ moment[:, :, None])
+    return Posterior(mean[:, :, 0], inverse, noise)
+
+
+@compiled_as(posterior_from_sums, small=True)
+def _posterior_from_sums_loop(
+    evidence: Evidence, noise: FloatArray, variances: FloatArray
+) -> Posterior:
     n, d = evidence.centre.shape
     posterior = Posterior(np.empty((n, d)), np.empty((n, d, d)), noise)
     precision, moment = np.empty((d, d)), np.empty(d)
@@ -157,19 +178,26 @@ def noise_levels(prior: Prior, evidence: Evidence) -> FloatArray:
     return levels
 
 
-@kernel(small=True)
 def draw(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
     """Draw all vectors from the posterior `times` times; normals (times (L+1) d,); (times, L+1, d)."""
+    n, d = posterior.mean.shape
+    own = normals[: times * n * d].reshape(times, n, d)
+    spreads = (factors_of(posterior.inverse) @ own[..., None])[..., 0]
+    return np.asarray(posterior.mean + posterior.noise[:, None] * spreads)
+
+
+@compiled_as(draw, small=True)
+def _draw_loop(posterior: Posterior, normals: FloatArray, times: int) -> FloatArray:
     n, d = posterior.mean.shape
     drawn = np.empty((times, n, d))
     for v in range(n):
         factor = cholesky(posterior.inverse[v])
         for time in range(times):
-            mine = normals[(time * n + v) * d : (time * n + v + 1) * d]
+            own = normals[(time * n + v) * d : (time * n + v + 1) * d]
             for j in range(d):
                 spread = 0.0
                 for k in range(j + 1):
-                    spread += factor[j, k] * mine[k]
+                    spread += factor[j, k] * own[k]
                 drawn[time, v, j] = posterior.mean[v, j] + posterior.noise[v] * spread
     return drawn
 
@@ -196,6 +224,12 @@ def spreads_of(posterior: Posterior, v: int, columns: FloatArray) -> FloatArray:
     rows = columns[: posterior.inverse.shape[1]]  # without the coordinate of the level
     squares = np.sum(rows * np.dot(posterior.inverse[v], rows), axis=0)
     return posterior.noise[v] * np.sqrt(np.maximum(squares, 0.0))
+
+
+def all_spreads_of(posterior: Posterior, columns: FloatArray) -> FloatArray:
+    """Standard deviation of <a, theta_v> for every vector and arm; columns (d, K); (L+1, K)."""
+    squares = squares_in(posterior.inverse, columns)
+    return np.asarray(posterior.noise[:, None] * np.sqrt(np.maximum(squares, 0.0)))
 
 
 @kernel(small=True)

@@ -23,8 +23,8 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.core.estimator import Evidence
-from sidestep.core.jit import kernel
-from sidestep.core.linalg import cholesky, dot, solve_cholesky
+from sidestep.core.jit import compiled_as, kernel
+from sidestep.core.linalg import cholesky, dot, factors_of, solve_cholesky
 from sidestep.core.posterior import (
     Posterior,
     Prior,
@@ -76,10 +76,10 @@ def halvings(
     rises = True
     while rises and tried <= HALVINGS:
         rises = tried == 0
+        alone = log_likelihoods(evidence, noise, variance / 4.0**tried, variance, dim)
         for v in range(n):
-            narrower = variance / 4.0**tried
-            likely[tried, v] = log_likelihood(evidence, v, noise[v], narrower, variance, dim)
-            likely[tried, n] += likely[tried, v]
+            likely[tried, v] = alone[v]
+            likely[tried, n] += alone[v]
         for c in range(n + 1):
             rises = rises or likely[tried, c] > likely[tried - 1, c] + RISE
         tried += 1
@@ -90,14 +90,39 @@ def halvings(
     return out
 
 
-@kernel(small=True)
-def log_likelihood(
-    evidence: Evidence, v: int, noise: float, variance: float, told: float, dim: int
-) -> float:
-    """Log-likelihood of all measurements of vector v, minus that for theta_v = 0.
+def log_likelihoods(
+    evidence: Evidence, noise: FloatArray, variance: float, of_level: float, dim: int
+) -> FloatArray:
+    """Log-likelihood of all measurements of every vector, minus that for theta_v = 0; (L+1,).
 
-    variance: prior variance of an effect; told: prior variance of a level.
+    variance: prior variance of an effect; of_level: prior variance of a level.
     """
+    variances = np.where(np.arange(evidence.centre.shape[1]) < dim, variance, of_level)
+    ridge = noise[:, None] ** 2 / variances
+    moment = evidence.moment + evidence.moment_low
+    precision = evidence.gram + evidence.gram_low + ridge[:, :, None] * np.eye(variances.size)
+    factors = factors_of(precision)
+    whitened = np.linalg.solve(factors, moment[:, :, None])[:, :, 0]
+    diagonals = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    shrunk = 0.5 * np.log(ridge).sum(axis=1) - diagonals
+    likely = shrunk + 0.5 * (whitened * whitened).sum(axis=1) / noise**2
+    return np.where(evidence.weight == 0.0, 0.0, likely)
+
+
+@compiled_as(log_likelihoods, small=True)
+def _log_likelihoods_loop(
+    evidence: Evidence, noise: FloatArray, variance: float, of_level: float, dim: int
+) -> FloatArray:
+    likely = np.empty(noise.size)
+    for v in range(noise.size):
+        likely[v] = _log_likelihood(evidence, v, noise[v], variance, of_level, dim)
+    return likely
+
+
+@kernel(small=True)
+def _log_likelihood(
+    evidence: Evidence, v: int, noise: float, variance: float, of_level: float, dim: int
+) -> float:
     d = evidence.centre.shape[1]
     if evidence.weight[v] == 0.0:
         return 0.0
@@ -107,7 +132,7 @@ def log_likelihood(
         moment[j] = evidence.moment[v, j] + evidence.moment_low[v, j]
         for k in range(d):
             precision[j, k] = evidence.gram[v, j, k] + evidence.gram_low[v, j, k]
-        ridge = noise**2 / (variance if j < dim else told)
+        ridge = noise**2 / (variance if j < dim else of_level)
         precision[j, j] += ridge
         total += 0.5 * np.log(ridge)
     factor = cholesky(precision)

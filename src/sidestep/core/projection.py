@@ -18,7 +18,7 @@ from sidestep.core.arm_forms import Menu
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, Ellipsoids, ellipsoids
 from sidestep.core.estimator import Evidence
-from sidestep.core.jit import kernel
+from sidestep.core.jit import compiled_as, kernel
 from sidestep.core.linalg import ROUNDING, copy_into, dot, project_off, quadratic
 
 
@@ -32,9 +32,22 @@ class Frame(NamedTuple):
     smallest: float  # smallest singular value among the `s` directions kept
 
 
-@kernel(small=True)
 def frame(vectors: FloatArray, rank: int) -> Frame:
     """Frame of vectors (L+1, d), target first; the span has the top `rank` singular directions."""
+    L, d = vectors.shape[0] - 1, vectors.shape[1]
+    if L == 0 or rank == 0:
+        return Frame(np.zeros((0, d)), np.zeros((L, d)), np.zeros(L), vectors[0].copy(), np.inf)
+    left, values, directions = np.linalg.svd(vectors[1:], full_matrices=False)
+    sizes = values.tolist()
+    kept = sum(size > ROUNDING * max(sizes[0], 1e-300) for size in sizes[:rank])
+    basis = directions[:kept].copy()
+    dual = left[:, :kept] / values[:kept] @ basis
+    rest = vectors[0] - (basis @ vectors[0]) @ basis
+    return Frame(basis, dual, dual @ vectors[0], rest, sizes[kept - 1] if kept else 0.0)
+
+
+@compiled_as(frame, small=True)
+def _frame_loop(vectors: FloatArray, rank: int) -> Frame:
     L, d = vectors.shape[0] - 1, vectors.shape[1]
     dual, coefficients = np.zeros((L, d)), np.zeros(L)
     if L == 0 or rank == 0:
@@ -55,7 +68,6 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
     return Frame(basis, dual, coefficients, rest, values[kept - 1] if kept else 0.0)
 
 
-@kernel(small=True)
 def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     """`frame` with weighted rows; weights (L+1,).
 
@@ -63,6 +75,16 @@ def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     and then the rows that are known better should decide. Scaled by 1 / spread they do: the top singular
     vectors of the scaled rows span the subspace that is closest to all of them.
     """
+    rows = vectors * weights[:, None]
+    rows[0] = vectors[0]
+    view, protected = frame(rows, rank), weights[1:]
+    return view._replace(
+        dual=protected[:, None] * view.dual, coefficients=protected * view.coefficients
+    )
+
+
+@compiled_as(pooled_frame, small=True)
+def _pooled_frame_loop(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     L, d = vectors.shape[0] - 1, vectors.shape[1]
     scaled_rows = np.empty((L + 1, d))
     for i in range(L + 1):
@@ -76,9 +98,15 @@ def pooled_frame(vectors: FloatArray, weights: FloatArray, rank: int) -> Frame:
     return view
 
 
-@kernel(small=True)
 def gradient(view: Frame, action: FloatArray) -> FloatArray:
     """Derivative of the reward of an action in every vector: p, then -(x_i p + y_i t); (L+1, d)."""
+    left, shares = action - (view.basis @ action) @ view.basis, view.dual @ action
+    protected = view.coefficients[:, None] * left + shares[:, None] * view.rest
+    return np.concatenate([left[None], -protected])
+
+
+@compiled_as(gradient, small=True)
+def _gradient_loop(view: Frame, action: FloatArray) -> FloatArray:
     L, d = view.dual.shape
     out = np.empty((L + 1, d))
     left = out[0]
@@ -90,16 +118,12 @@ def gradient(view: Frame, action: FloatArray) -> FloatArray:
     return out
 
 
-def gradient_matrices(vectors: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
-    """G_v with g_v(a) = G_v a, and t, the projected target; (L+1, d, d), (d,). In numpy, not a kernel."""
-    left, values, directions = np.linalg.svd(vectors[1:])
-    sizes = values.tolist()
-    kept = sum(size > ROUNDING * max(sizes[0], 1e-300) for size in sizes[:rank])
-    dual = left[:, :kept] / values[:kept] @ directions[:kept]
-    off = directions[kept:].T @ directions[kept:]
-    coefficients, rest = dual @ vectors[0], off @ vectors[0]
-    protected = coefficients[:, None, None] * off + rest[:, None] * dual[:, None, :]
-    return np.concatenate([off[None], -protected]), rest
+def gradient_matrices(view: Frame) -> FloatArray:
+    """G_v with g_v(a) = G_v a, for many actions; (L+1, d, d). In numpy, not a kernel."""
+    off = np.eye(view.rest.size) - view.basis.T @ view.basis
+    dual = view.dual[:, None, :]
+    protected = view.coefficients[:, None, None] * off + view.rest[:, None] * dual
+    return np.concatenate([off[None], -protected])
 
 
 @kernel

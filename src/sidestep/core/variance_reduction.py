@@ -9,7 +9,7 @@ sum_v R_v^2 |g_v|^2_{V_v^-1}. One measurement of vector v along a reduces it by
 import numpy as np
 
 from sidestep.core.actions import BALL, Body, farthest
-from sidestep.core.arm_forms import Menu, arm_of, arms_of, both_forms, scores
+from sidestep.core.arm_forms import Menu, arm_of, arms_of, both_forms, scores, squares_in
 from sidestep.core.arrays import FloatArray
 from sidestep.core.jit import kernel
 from sidestep.core.linalg import (
@@ -40,6 +40,15 @@ def reduction(posterior: Posterior, v: int, slope: FloatArray, a: FloatArray) ->
     """red(a, v): the variance that one measurement of v along a removes; slope is g_v (d,)."""
     moved = apply(posterior.inverse[v], a)
     return (posterior.noise[v] * dot(slope, moved)) ** 2 / (1.0 + dot(a, moved))
+
+
+def reductions(posterior: Posterior, directions: FloatArray, columns: FloatArray) -> FloatArray:
+    """red(a, v) of every vector and column a (d, K), in numpy: not a kernel; (L+1, K).
+
+    directions: V_v^-1 g_v of every vector; (L+1, d).
+    """
+    along = posterior.noise[:, None] * (directions @ columns)
+    return np.asarray(along**2 / (1.0 + squares_in(posterior.inverse, columns)))
 
 
 @kernel

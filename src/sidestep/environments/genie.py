@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from sidestep.core.actions import Actions, Arms, farthest
 from sidestep.core.arrays import FloatArray
-from sidestep.core.linalg import TIE
+from sidestep.core.linalg import lowest_argmax
 from sidestep.core.objective import values_within
 from sidestep.core.problem import TARGET, Problem, Query
 from sidestep.core.tolerance_program import best_within
@@ -45,7 +45,7 @@ class Genie:
         truth = self.instance.truth
         if isinstance(actions, Arms):
             worths = self._worths(actions)
-            arm = int(np.argmax(worths >= worths.max() - TIE * abs(worths.max())))
+            arm = lowest_argmax(worths)
             query = Query(actions.vectors[arm], TARGET)
             return Decision(query, "play", float(worths.max()), actions.row(arm))
         if truth.has_limits:

@@ -18,12 +18,13 @@ from sidestep.core.actions import Actions, Arms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
-from sidestep.core.posterior import Posterior, Prior, noise_levels
-from sidestep.core.prior_width import doubting_posterior_of, narrow_into
+from sidestep.core.linalg import lowest_argmax
+from sidestep.core.posterior import Posterior, Prior, padded
+from sidestep.core.prior_width import doubting_posterior_of
 from sidestep.core.problem import Problem, Query
-from sidestep.core.projection import gradient
+from sidestep.core.projection import gradient_matrices
 from sidestep.core.rank import ranks
-from sidestep.core.variance_reduction import reduction, variance
+from sidestep.core.variance_reduction import reductions, variance
 from sidestep.policies.advice.posterior_summary import (
     Standpoint,
     best_in_solid,
@@ -52,21 +53,7 @@ def standpoint_for(
 ) -> Standpoint:
     """The standpoint of a policy that has a posterior, with its own prior and assumed rank."""
     real, _ = ranks(rank, core_set, evidence.counts)
-    return standpoint_of(problem, _posterior_of(prior, evidence), real)
-
-
-def _posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
-    """`doubting_posterior_of` for all vectors at once, in numpy: reasons are never compiled."""
-    if not np.isnan(prior.noise).any():
-        return doubting_posterior_of(prior, evidence)
-    noise = noise_levels(prior, evidence)
-    variances = np.full(evidence.centre.shape, prior.variance)
-    if prior.doubt > 0.0:
-        narrow_into(evidence, noise, prior.dim, prior.doubt, variances)
-    ridge = (noise[:, None] ** 2 / variances)[:, :, None] * np.eye(evidence.centre.shape[1])
-    inverse = np.linalg.inv(evidence.gram + evidence.gram_low + ridge)
-    moment = evidence.moment + evidence.moment_low
-    return Posterior((inverse @ moment[:, :, None])[:, :, 0], inverse, noise)
+    return standpoint_of(problem, doubting_posterior_of(prior, evidence), real)
 
 
 def reasons_for(
@@ -104,7 +91,7 @@ def expected_feedback(
     problem: Problem, prior: Prior, evidence: Evidence, queries: Iterable[Query]
 ) -> list[Interval]:
     """The predicted feedback of every query, with its interval."""
-    posterior = _posterior_of(prior, evidence)
+    posterior = doubting_posterior_of(prior, evidence)
     return [_expected(problem, posterior, prior, evidence, query) for query in queries]
 
 
@@ -112,7 +99,7 @@ def _variances(here: Standpoint, arms: FloatArray, action: FloatArray) -> FloatA
     """Variance of the contest of every arm with one action; (K,)."""
     effects, scale = here.effects, here.effects.noise**2
     if here.view is not None:
-        maps = np.stack([gradient(here.view, axis) for axis in np.eye(len(action))], axis=2)
+        maps = gradient_matrices(here.view)
         metric = (scale[:, None, None] * (maps.swapaxes(1, 2) @ effects.inverse @ maps)).sum(axis=0)
         return np.asarray((((arms - action) @ metric) * (arms - action)).sum(axis=1))
     own, steep = steepness_at(here, action[None]), steepness_at(here, arms)
@@ -142,7 +129,7 @@ def _contenders(
     if not contends.any():
         return best, None
     lags = (values.max() - values) / np.sqrt(np.where(contends, spreads, 1.0))
-    return best, arms[int(np.argmin(np.where(contends, lags, np.inf)))]
+    return best, arms[lowest_argmax(np.where(contends, -lags, -np.inf))]
 
 
 def _named(actions: Actions, rival: FloatArray) -> int | FloatArray:
@@ -158,10 +145,9 @@ def _shares(here: Standpoint, slopes: FloatArray, action: FloatArray) -> FloatAr
     contested = variance(here.effects, slopes)
     if contested <= 0.0:
         return np.zeros(len(slopes))
-    padded = np.zeros(posterior.mean.shape)
-    padded[:, : slopes.shape[1]] = slopes
-    taken = [reduction(posterior, v, padded[v], measured) for v in range(len(slopes))]
-    return np.array(taken) / contested
+    gradients = padded(slopes, measured.size)
+    directions = (posterior.inverse @ gradients[:, :, None])[:, :, 0]
+    return reductions(posterior, directions, measured[:, None])[:, 0] / contested
 
 
 def _expected(

@@ -14,7 +14,9 @@ import numpy as np
 
 from sidestep.core.actions import Actions, Arms, farthest
 from sidestep.core.arrays import FloatArray
+from sidestep.core.posterior import padded
 from sidestep.core.problem import Limits
+from sidestep.core.variance_reduction import reductions
 from sidestep.policies.advice.posterior_summary import WIDER, Standpoint, slopes_at
 from sidestep.policies.base import Interval
 
@@ -75,14 +77,13 @@ def settling(
     if rival is not None:
         slopes = slopes - slopes_at(here, rival)
     posterior = here.posterior
-    padded = np.zeros(posterior.mean.shape)
-    padded[:, : here.problem.dim] = slopes
-    directions = (posterior.inverse @ padded[:, :, None])[:, :, 0]
-    contested = float(posterior.noise**2 @ (directions * padded).sum(axis=1))
+    gradients = padded(slopes, posterior.mean.shape[1])
+    directions = (posterior.inverse @ gradients[:, :, None])[:, :, 0]
+    contested = float(posterior.noise**2 @ (directions * gradients).sum(axis=1))
     if contested <= 0.0:
         return None
     looked_at = _looked_at(here, actions, action, directions)
-    taken = _taken(here, directions, looked_at)
+    taken = reductions(posterior, directions, here.problem.lifted(looked_at).T)
     index, row = np.unravel_index(int(np.argmax(taken)), taken.shape)
     arm = actions.row(int(row)) if isinstance(actions, Arms) else None
     share = float(taken[index, row] / contested)
@@ -101,14 +102,6 @@ def _looked_at(
         farthest(body, np.ascontiguousarray(sign * way)) for way in ways for sign in (1.0, -1.0)
     ]
     return np.array([action, *found])
-
-
-def _taken(here: Standpoint, directions: FloatArray, actions: FloatArray) -> FloatArray:
-    """red(a, v) of every vector and action (K, d); directions: V_v^-1 g_v; (L+1, K)."""
-    posterior, measured = here.posterior, here.problem.lifted(actions)
-    squares = ((measured @ posterior.inverse) * measured).sum(axis=2)
-    along = posterior.noise[:, None] * (directions @ measured.T)
-    return np.asarray(along**2 / (1.0 + squares))
 
 
 def unsettled(

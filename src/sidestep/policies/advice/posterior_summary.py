@@ -13,19 +13,30 @@ studies with 10 to 14 results covered the truth in 76 to 92 of 100 cases (docs/s
 A standpoint is the posterior at the time of an ask with the policy's own prior. g_v(a) is the gradient of
 the value of action a in vector v: that of the projected reward at the estimates (core/projection.py), or
 the steepness within tolerances (core/objective.py). All is in closed form, without draws.
+
+Two formulas stand here and in core, on purpose. A policy decides with those of core; what a person reads
+comes from those here:
+
+formula                    in core                              here, and why
+posterior from the sums    `posterior_from_sums`, by Cholesky   `posterior_under`, by eigenvalues: with
+                                                                almost no noise Cholesky fails
+chance of being within     `chances_within`, normal             `within_odds`, Student where the noise
+                                                                is learned
 """
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from sidestep.core.actions import Solid, farthest
 from sidestep.core.arrays import FloatArray
+from sidestep.core.objective import expected_values, steepnesses_within
 from sidestep.core.posterior import (
     BORROWED,
     LEARNED,
     Posterior,
+    all_spreads_of,
     degrees_of_freedom,
     effects_alone,
     noise_levels,
@@ -138,16 +149,9 @@ def effects_of(belief: Belief, actions: FloatArray, level: float) -> Effects:
     With few degrees of freedom a Student interval is longer than that of the prior: then that is taken.
     """
     before = np.sqrt(belief.variance) * np.linalg.norm(actions, axis=1)
-    reach = quantile(belief, level)[:, None] * (WIDER * _spreads(belief, actions))
+    reach = quantile(belief, level)[:, None] * (WIDER * all_spreads_of(belief.posterior, actions.T))
     half = np.minimum(reach, WIDER * ndtri(0.5 + level / 2) * before)
     return Effects(belief.posterior.mean @ actions.T, half)
-
-
-def _spreads(belief: Belief, actions: FloatArray) -> FloatArray:
-    """Standard deviations of the effects of actions (K, d); (L+1, K)."""
-    posterior = belief.posterior
-    forms = ((actions @ posterior.inverse) * actions).sum(axis=2)
-    return np.asarray(posterior.noise[:, None] * np.sqrt(np.maximum(forms, 0.0)))
 
 
 def quantile(belief: Belief, level: float) -> FloatArray:
@@ -161,7 +165,8 @@ def within_odds(belief: Belief, limits: Limits, actions: FloatArray) -> FloatArr
     The vectors are independent under the posterior, so the joint probability is a product. An effect
     without uncertainty, such as that of the zero action, counts as within if it lies on a limit.
     """
-    estimate, spread = belief.posterior.mean[1:] @ actions.T, _spreads(belief, actions)[1:]
+    estimate = belief.posterior.mean[1:] @ actions.T
+    spread = all_spreads_of(belief.posterior, actions.T)[1:]
     low, high = limits.low[:, None], limits.high[:, None]
     wide = np.maximum(spread, 1e-300)
     below = stdtr(belief.pooled, (high - estimate) / wide)
@@ -169,9 +174,6 @@ def within_odds(belief: Belief, limits: Limits, actions: FloatArray) -> FloatArr
     certain = (low <= estimate) & (estimate <= high)
     odds = np.where(spread > 0, np.maximum(below - under, 0.0), certain)
     return np.asarray(np.prod(odds, axis=0))
-
-
-ROOT_TWO_PI = float(np.sqrt(2.0 * np.pi))
 
 
 class Standpoint(NamedTuple):
@@ -192,29 +194,13 @@ def standpoint_of(problem: Problem, posterior: Posterior, rank: int) -> Standpoi
     return Standpoint(problem, posterior, effects, view)
 
 
-def effects_at(here: Standpoint, actions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of <a, theta_v> of actions (K, d); (L+1, K) each."""
-    effects = here.effects
-    squares = ((actions @ effects.inverse) * actions).sum(axis=2)
-    spread = effects.noise[:, None] * np.sqrt(np.maximum(squares, 0.0))
-    return effects.mean @ actions.T, np.maximum(spread, 1e-300)
-
-
 def values_at(here: Standpoint, actions: FloatArray) -> FloatArray:
     """Expected values of actions (K, d); (K,)."""
     if here.view is not None:
         return np.asarray(actions @ here.view.rest)
     limits = here.problem.limits
     assert limits is not None
-    mean, spread = effects_at(here, actions)
-    fines = np.zeros(len(actions))
-    for i, price in enumerate(limits.penalty):
-        if price > 0.0:
-            for over in (mean[i + 1] - limits.high[i], limits.low[i] - mean[i + 1]):
-                z = np.maximum(over / spread[i + 1], -40.0)
-                density = np.exp(-0.5 * z * z) / ROOT_TWO_PI
-                fines += price * spread[i + 1] * np.maximum(density + z * ndtr(z), 0.0)
-    return np.asarray(mean[0] - fines)
+    return expected_values(limits, here.effects, actions.T, len(actions))
 
 
 def slopes_at(here: Standpoint, action: FloatArray, *, averaged: bool = False) -> FloatArray:
@@ -228,12 +214,7 @@ def steepness_at(here: Standpoint, actions: FloatArray, *, averaged: bool = Fals
     """1, and the slope in every protected effect, as `steepness_within` computes it; (L+1, K)."""
     limits = here.problem.limits
     assert limits is not None
-    mean, spread = effects_at(here, actions)
-    above = ndtr((mean[1:] - limits.high[:, None]) / spread[1:])
-    below = ndtr((limits.low[:, None] - mean[1:]) / spread[1:])
-    beyond = above + below
-    steep = limits.penalty[:, None] * (beyond if averaged else np.sqrt(beyond))
-    return np.vstack([np.ones((1, len(actions))), steep])
+    return steepnesses_within(limits, here.effects, actions.T, averaged=averaged)
 
 
 def best_in_solid(here: Standpoint, solid: Solid) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.posterior import Posterior, row_weights
+from sidestep.core.posterior import Posterior, draw, row_weights
 from sidestep.policies.advice.posterior_summary import Belief
 
 CHAINS = 125
@@ -35,9 +35,7 @@ class Sample(NamedTuple):
 def draw_vectors(posterior: Posterior, rng: Generator, times: int) -> FloatArray:
     """Draws of all vectors, in antithetic pairs (mirrored at the mean); (times, L+1, d)."""
     normals = rng.standard_normal(((times + 1) // 2, *posterior.mean.shape))
-    normals = np.concatenate([normals, -normals])[:times]
-    factors = np.linalg.cholesky(posterior.inverse) * posterior.noise[:, None, None]
-    return posterior.mean + (factors @ normals[..., None])[..., 0]
+    return draw(posterior, np.concatenate([normals, -normals])[:times].ravel(), times)
 
 
 def draw_of_ranks(belief: Belief, odds: FloatArray, norm_bound: float, rng: Generator) -> Sample:
