@@ -24,6 +24,8 @@ from sidestep.core.core_set import (
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.problem import Problem
 from sidestep.errors import InputError
+from sidestep.policies.explore_commit import ExploreThenCommit
+from sidestep.policies.oful import OFUL
 from sidestep.policies.protected_linucb import ProtectedLinUCB
 
 FORMS = ["main", "appendix", "corrected", "all"]
@@ -772,3 +774,29 @@ def test_a_round_on_the_ball_costs_no_more_than_its_width_and_certificate(
         state = policy.tell(state, decision.query, action @ theta[index] + noise * rng.normal())
     form = "all" if coreset == "all" else "corrected"
     assert regret <= theory.regret_bound(policy.problem, 300, eigenvalue, form=form) + gaps
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"costs": (1.0, 2.0, 1.0, 1.0, 1.0)},
+        {"intercept": True},
+        {"subspace_dim": None, "tolerance": 0.2},
+    ],
+)
+def test_where_a_policy_refuses_a_problem_so_does_its_bound(told: dict[str, Any]) -> None:
+    problem = Problem(**{"dim": 6, "n_protected": 4, "subspace_dim": 2, "noise_scale": 0.1} | told)
+    calls: list[Callable[[], object]] = [
+        lambda: ProtectedLinUCB(problem),
+        lambda: theory.regret_bound(problem, 100, 0.5, form="all"),
+        lambda: theory.regret_bound(problem, 100, 0.5, form="corrected"),
+        lambda: theory.coreset_rounds(problem, 0.5, form="certified"),
+        lambda: OFUL(problem),
+        lambda: theory.oful_bound(problem, 100),
+        lambda: ExploreThenCommit(problem),
+        lambda: theory.explore_commit_bound(problem, 100, 0.5, 0.1),
+    ]
+    for call in calls:
+        with pytest.raises(InputError) as caught:
+            call()
+        assert "\n" not in str(caught.value)

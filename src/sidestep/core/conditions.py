@@ -37,6 +37,24 @@ def check_for_ball(problem: Problem) -> None:
         )
 
 
+def check_for_projected_reward(problem: Problem) -> None:
+    """Raise where a reward has tolerances or outcomes have levels: the proof is for <a, theta_perp>."""
+    if problem.tolerance is not None or problem.intercept:
+        raise InputError(
+            "this bound is for the projected reward without levels, got a tolerance or an intercept"
+        )
+
+
+def check_for_plain_policy(problem: Problem) -> None:
+    """Raise where policies that know neither levels nor costs refuse the problem."""
+    check_for_projected_reward(problem)
+    if np.ptp(np.asarray(problem.costs, dtype=float)) > 0:
+        raise InputError(
+            "costs must be the same for every vector for this bound, as its policy does not weigh them, "
+            f"got {shown(problem.costs)}"
+        )
+
+
 def largest_noise(problem: Problem, first: int = 0) -> float:
     """R, the largest noise scale of the vectors from `first` on."""
     if problem.noise_scale is None:
@@ -125,10 +143,7 @@ def check_for_exploration(
     A, M, L = problem.action_bound, problem.norm_bound, problem.n_protected
     if problem.subspace_dim is None:
         raise InputError("subspace_dim must be known for this bound, got None")
-    if problem.tolerance is not None or problem.intercept:
-        raise InputError(
-            "this bound is for the projected reward without levels, got a tolerance or an intercept"
-        )
+    check_for_plain_policy(problem)
     if kappa > A * A / problem.dim * (1 + SLACK):
         raise InputError(
             f"kappa must be at most action_bound^2 / dim = {A * A / problem.dim:g}, got {kappa!r}"
@@ -152,10 +167,7 @@ def check_for_posterior_sampling(problem: Problem, *, most: int) -> None:
             f"this bound needs subspace_dim = n_protected <= dim - {d - most}, got "
             f"subspace_dim={problem.subspace_dim}, n_protected={s}, dim={d}"
         )
-    if problem.tolerance is not None or problem.intercept:
-        raise InputError(
-            "this bound is for the projected reward without levels, got a tolerance or an intercept"
-        )
+    check_for_projected_reward(problem)
     least = FLOOR * problem.norm_bound * problem.action_bound
     if not problem.noise.min() >= least:  # `noise` raises where a noise scale is learned
         raise InputError(

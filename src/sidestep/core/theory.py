@@ -36,6 +36,7 @@ from sidestep.core.conditions import (
     check_for_all_constraints,
     check_for_ball,
     check_for_levels_known,
+    check_for_plain_policy,
     check_for_printed_core_set,
     check_gamma,
     known_eigenvalue,
@@ -160,6 +161,7 @@ def regret_bound(
     check_choice("coreset", coreset, ("certified", "printed", "eigenvalue"))
     check_probability("delta", delta)
     check_gamma(gamma)
+    check_for_plain_policy(problem)
     kept_all = form in ("all", "lazy")
     unknown = kept_all or (form == "corrected" and coreset == "eigenvalue")
     T, s = amounts_of("horizon", horizon), known_subspace_dim(problem, eigenvalue, unknown=unknown)
@@ -222,6 +224,7 @@ def coreset_rounds(
     check_probability("delta", delta)
     check_choice("form", form, ("printed", "certified", "eigenvalue"))
     check_gamma(gamma)
+    check_for_plain_policy(problem)
     s = known_subspace_dim(problem, eigenvalue, unknown=form == "eigenvalue")
     d, L, R, M = problem.dim, problem.n_protected, largest_noise(problem, 1), problem.norm_bound
     if form == "eigenvalue":
@@ -261,6 +264,7 @@ def oful_bound(
     692
     """
     check_choice("form", form, ("printed", "corrected"))
+    check_for_plain_policy(problem)
     T = amounts_of("horizon", horizon)
     beta = radius(problem, T, rho, delta, form=form) ** 2
     d, L = problem.dim, max(problem.n_protected, 1)
