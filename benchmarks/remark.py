@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 import sidestep as ss
-from sidestep.core.rank import REAL
 from sidestep.environments import FreshArms, Instance
 from sidestep.experiments.simulate import play
 
@@ -34,7 +33,7 @@ def decided(instance, seed):
     )
     since, regret, seen = None, 0.0, None
     for turn in play(policy, instance, ROUNDS, seed):
-        two = (turn.state.core_set[1:] == REAL).sum() == 2
+        two = turn.state.ranks.assumed == 2
         since = (since or turn.number) if two else None
         regret += turn.regret
         seen = turn.decision.spectrum

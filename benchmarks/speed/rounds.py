@@ -22,8 +22,7 @@ from sidestep.policies.builtin import BuiltinPolicy, Draws, choose
 @kernel(refcounts=False)
 def play_given(
     knobs: Any,
-    evidence: Any,
-    core_set: Any,
+    learned: Any,
     truth: Any,
     columns: Any,
     squared: Any,
@@ -33,14 +32,15 @@ def play_given(
     played: Any,
 ) -> None:
     """Rounds over arm sets (n, d, K), gone through again and again; arm and index of each."""
-    rho, (action, gain, nothing) = knobs.confidence.rho, workspace
+    evidence, rho, (action, gain, nothing) = learned.evidence, knobs.confidence.rho, workspace
     for t in range(played.shape[0]):
         given = t % columns.shape[0]
         menu = Menu(columns[given], squared[given])
         for i in range(forms.filled.size):
             forms.filled[i] = 0
         no_draws = Draws(nothing, nothing)
-        arm, index, _, _ = choose(knobs, evidence, core_set, menu, forms, no_draws)
+        choice = choose(knobs, learned, menu, forms, no_draws, action)
+        arm, index = choice.arm, choice.vector
         copy_into(menu.columns[:, arm], action)
         feedback = feedback_of(truth, action, index, draws[t % draws.size])
         absorb_with(gain, evidence, rho, action, index, feedback)
@@ -64,7 +64,7 @@ class Given:
         """Arm and index of every round of a new run; (rounds, 2)."""
         state, played = self.policy.init(), np.empty((rounds, 2), np.int64)
         compiled(play_given)(
-            *(self.policy.knobs, state.evidence, state.core_set, self.truth),
+            *(self.policy.knobs, state.learned, self.truth),
             *(self.columns, self.squared, self.forms, self.workspace, self.draws, played),
         )
         return played

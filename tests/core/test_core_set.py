@@ -109,16 +109,16 @@ def after(sweeps, total):
 
 def phase(law, protected, rng, noise="gaussian", schedule=None, cap=10**7):
     """Sweeps that CORE-SET takes and the set it returns; None where it does not end."""
-    core_set, before, total = np.zeros(len(protected) + 1, np.int64), 0, np.zeros(protected.shape)
+    before, total = 0, np.zeros(protected.shape)
     for n in schedule or looked_at():
         if n > cap:
             return n, None
         total = total + (n - before) * protected
         total += law.noise * draws(rng, protected.shape, noise, n - before)
         before = n
-        end_core_set(law, after(n, total), core_set)
-        if core_set[0]:
-            return n, np.flatnonzero(core_set[1:])
+        found = end_core_set(law, after(n, total))
+        if found is not None:
+            return n, found.rows
     raise AssertionError("a schedule has no end")
 
 
@@ -151,12 +151,12 @@ def test_the_printed_rule_ends_at_the_first_sweep_whose_threshold_is_passed(kind
     target = best_eigenvalue(protected, 2)
     scale = 16 * 4 * 3e-3 * 1.003 * (6 * math.log(6) + math.log(100))
     first = next(n for n in itertools.count(1) if target > scale / math.sqrt(n + extra))
-    core_set, total = np.zeros(5, np.int64), np.zeros((4, 6))
+    found, total = None, np.zeros((4, 6))
     for n in range(1, first + 1):
-        assert core_set[0] == 0
+        assert found is None
         total += protected  # feedback without noise, under a rule that expects it
-        end_core_set(law, after(n, total), core_set)
-    assert core_set[0] == 1
+        found = end_core_set(law, after(n, total))
+    assert found is not None
     assert first > 1  # otherwise the test shows nothing
 
 
@@ -368,12 +368,11 @@ def test_a_known_eigenvalue_finds_the_rank_and_keeps_a_third(oracle, R, noise):
         share = (1 - 1 / math.sqrt(3)) / 2
         n = max(1, math.ceil((R * tail(24, math.log(100)) / share) ** 2 / known))
         total = n * protected + R * draws(rng, protected.shape, noise, n)
-        core_set = np.zeros(5, np.int64)
-        end_core_set(law, after(n, total), core_set)
-        assert core_set[0] == 1  # at the sweep known beforehand, and not before
+        chosen = end_core_set(law, after(n, total))
+        assert chosen is not None  # at the sweep known beforehand, and not before
         if n > 1:
             assert stopping_size(law, total / n, n - 1.0, n - 1) == -1
-        rows = np.flatnonzero(core_set[1:])
+        rows = chosen.rows
         failures += len(rows) != s or eigenvalue_of(protected[rows]) < known / 3
     assert oracle.at_most(failures, runs, delta)
 
@@ -396,10 +395,7 @@ def test_a_resolution_finds_every_direction_that_strong(oracle, R):
         law = rule(RESOLUTION, noise=R, delta=delta, threshold=0.2)
         n = max(1, math.ceil((R * tail(30, math.log(100)) / 0.1) ** 2))
         total = n * protected + R * draws(rng, protected.shape, "gaussian", n)
-        core_set = np.zeros(6, np.int64)
-        end_core_set(law, after(n, total), core_set)
-        assert core_set[0] == 1
-        found = int(core_set[1:].sum())
+        found = len(end_core_set(law, after(n, total)).rows)
         missed += found < 3
         wrong += not faint and found != 3
         weak += faint and found == 4
@@ -413,10 +409,9 @@ def test_a_resolution_finds_every_direction_that_strong(oracle, R):
 def test_without_noise_a_resolution_counts_no_rounding_as_a_direction():
     rng = np.random.default_rng(12)
     for _ in range(20):
-        core_set = np.zeros(6, np.int64)
         law = rule(RESOLUTION, noise=0.0, threshold=0.2)
-        end_core_set(law, after(1, shaped(rng, np.array([1.0, 0.5]))), core_set)
-        assert core_set.sum() == 3  # the target and two
+        found = end_core_set(law, after(1, shaped(rng, np.array([1.0, 0.5]))))
+        assert len(found.rows) == 2
 
 
 # Estimates
@@ -469,9 +464,8 @@ def test_before_a_measurement_no_rule_ends():
     evidence = no_evidence(np.full(5, 0.1), 6)
     for kind in (PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION):
         for basis in (True, False):
-            core_set = np.zeros(5, np.int64)
-            end_core_set(rule(kind, noise=0.0, threshold=0.5, basis=basis), evidence, core_set)
-            assert not core_set.any()
+            law = rule(kind, noise=0.0, threshold=0.5, basis=basis)
+            assert end_core_set(law, evidence) is None
 
 
 def test_best_rows_are_the_target_and_the_best_subset():
@@ -674,15 +668,11 @@ def test_a_direction_that_only_some_vectors_were_measured_along_is_not_settled(k
     protected = np.array([[0.1, 0.0, 1.0], [0.3, 0.3, 0.0]])
     evidence = sampled(np.eye(3)[[0, 1, 2]], protected, 0.0, rng)
     law = rule(kind, 1, noise=1e-6, threshold=0.1, basis=False)
-    core_set = np.zeros(3, np.int64)
-    end_core_set(law, evidence, core_set)
-    assert core_set[0] == 1  # all three directions of both
+    assert end_core_set(law, evidence) is not None  # all three directions of both
     other = sampled(np.eye(3)[[0, 1, 0]], protected, 0, rng)
     for part, shorter in zip(evidence[:-2], other[:-2], strict=True):
         part[1] = shorter[1]  # theta_1 has not been measured along e_3, where it is long
-    core_set = np.zeros(3, np.int64)
-    end_core_set(law, evidence, core_set)
-    assert not core_set.any()
+    assert end_core_set(law, evidence) is None
 
 
 @pytest.mark.full

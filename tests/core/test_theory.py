@@ -2,6 +2,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sidestep.core.core_set import (
     CoreSetRule,
     best_subset,
     certified_factor,
+    core_set_of,
     error_bound,
     is_check,
     stopping_size,
@@ -760,7 +762,8 @@ def test_a_round_on_the_ball_costs_no_more_than_its_width_and_certificate(
     rows, eigenvalue, _ = best_subset(theta[1:], 2)
     policy = ProtectedLinUCB(told(noise_scale=noise), coreset=coreset)
     state, regret, gaps = policy.init(), 0.0, 0.0
-    state.core_set[:] = 1 if coreset == "all" else np.isin(np.arange(5), [0, *(rows + 1)])
+    if coreset != "all":
+        state = replace(state, core_set=core_set_of(5, rows))
     basis = np.linalg.svd(theta[1:])[2][2:]
     left = basis.T @ basis @ theta[0]
     for _ in range(300):

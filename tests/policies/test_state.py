@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sidestep.core.estimator import Evidence
 from sidestep.environments import synthetic
 from sidestep.errors import UnsignedStateWarning
 from sidestep.experiments.simulate import play
+from sidestep.policies.catalog import from_config
 from sidestep.policies.state import STATE_VERSION
 
 POLICIES = ss.policies.POLICIES
@@ -46,7 +48,7 @@ def test_the_text_of_a_state_gives_it_back_to_the_last_bit(name):
 def test_the_text_is_plain_json_with_a_version_and_says_whose_it_is():
     content = json.loads(grown(ss.OFUL(problem(noise_scale=[0.1, 0.2, 0.3]))).to_json())
     assert content["version"] == STATE_VERSION
-    assert set(content) == {"version", "fingerprint", "evidence", "core_set"}
+    assert set(content) == {"version", "fingerprint", "evidence", "core_set", "ranks", "exact"}
     assert set(content["evidence"]) == set(Evidence._fields)
     whose = content["fingerprint"]
     assert whose["policy"] == "OFUL"
@@ -105,14 +107,21 @@ EYE = np.eye(3).tolist()
         (lambda text: with_field(text, "evidence", 7), "the text that to_json wrote"),
         (lambda text: with_field(text, "core_set", [10**30, 0, 0]), "whole numbers in core_set"),
         (lambda text: with_field(text, "core_set", [True, False, False]), "whole numbers"),
-        (lambda text: with_field(text, "core_set", [7, 0, 0]), "0, 1 or 2 in core_set, got 7"),
+        (lambda text: with_field(text, "core_set", [7, 0, 0]), "0 or 1 in core_set, got 7"),
+        (lambda text: with_field(text, "ranks", [1, 1]), "the ranks assumed and possible"),
+        (
+            lambda text: with_field(text, "ranks", {"assumed": 1, "possible": 9}),
+            "lie in 0..2, got 9",
+        ),
+        (lambda text: with_field(text, "exact", 1), "true or false in exact, got 1"),
+        (lambda text: without(text, "exact"), "the text that to_json wrote"),
         (lambda text: with_field(text, "core_set", [-1, 0, 0]), "no negative core_set, got -1"),
-        (lambda text: with_field(text, "version", 99), "version 3, got 99"),
-        (lambda text: with_field(text, "version", 3.0), "version 3, got 3.0"),
-        (lambda text: with_field(text, "version", 2.0), "version 3, got 2.0"),
-        (lambda text: with_field(text, "version", None), "version 3, got None"),
-        (lambda text: with_field(text, "version", [3]), "version 3, got [3]"),
-        (lambda _: '{"version": 1}', "version 3, got 1"),
+        (lambda text: with_field(text, "version", 99), "version 4, got 99"),
+        (lambda text: with_field(text, "version", 3.0), "version 4, got 3.0"),
+        (lambda text: with_field(text, "version", 2.0), "version 4, got 2.0"),
+        (lambda text: with_field(text, "version", None), "version 4, got None"),
+        (lambda text: with_field(text, "version", [3]), "version 4, got [3]"),
+        (lambda _: '{"version": 1}', "version 4, got 1"),
         (lambda text: with_key(text, "extra"), "no keys but its own, got 'extra'"),
         (lambda text: with_key(text, "evidence", "extra"), "no keys but its own, got 'extra'"),
         (lambda text: with_field(text, "centre", [[0.0, 0.0]]), "shape (3, 3)"),
@@ -223,7 +232,26 @@ def test_a_field_that_an_older_version_did_not_know_had_its_default(refusal):
 
 def version_2(text):
     """The same state as version 2 wrote it."""
-    return without(with_field(text, "version", 2), "fingerprint")
+    for key in ("fingerprint", "ranks", "exact"):
+        text = without(text, key)
+    return with_field(text, "version", 2)
+
+
+WRITTEN_ARMS = np.vstack([np.eye(3), -np.eye(3), [[0.6, 0.8, 0.0], [0.0, -0.6, 0.8]]])
+OLDER = Path(__file__).parents[1] / "written_by" / "states_of_version_3.json"
+
+
+@pytest.mark.parametrize("name", json.loads(OLDER.read_text()))
+def test_a_state_of_version_3_goes_on_as_before(name):
+    """Written with the last sources of version 3, as were the next decisions."""
+    written = json.loads(OLDER.read_text())[name]
+    policy = from_config(name, ss.Problem(**written["problem"]), written["knobs"])
+    state, arms = policy.state_from_json(written["state"]), ss.Arms(WRITTEN_ARMS)
+    assert json.loads(state.to_json())["version"] == STATE_VERSION
+    for turn, (arm, index, exact, feedback) in enumerate(written["asked"]):
+        decision = policy.ask(state, arms, np.random.default_rng(turn))
+        assert (decision.arm, decision.query.index, decision.exact) == (arm, index, exact)
+        state = policy.tell(policy.state_from_json(state.to_json()), decision.query, feedback)
 
 
 def test_a_state_of_version_2_is_read_with_a_warning():
@@ -238,7 +266,7 @@ def test_a_state_of_version_2_is_checked_for_its_numbers(refusal):
     policy = ss.ProtectedLinUCB(problem())
     spoiled = with_field(version_2(grown(policy).to_json()), "counts", [1.7, 0, 0])
     assert "whole numbers in counts" in refusal(policy.state_from_json, spoiled)
-    assert "got 'fingerprint'" in refusal(
+    assert "got 'exact'" in refusal(
         policy.state_from_json, with_field(policy.init().to_json(), "version", 2)
     )
 

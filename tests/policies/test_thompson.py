@@ -6,7 +6,7 @@ import pytest
 import sidestep as ss
 from sidestep.core.posterior import prior_of
 from sidestep.core.problem import Problem
-from sidestep.core.rank import OPEN, REAL
+from sidestep.core.rank import Ranks
 from sidestep.environments import failure, synthetic
 from sidestep.experiments.simulate import play
 
@@ -99,12 +99,12 @@ def test_a_decision_shows_the_evidence_on_a_rank_that_is_not_told():
     state, rng = player.init(), np.random.default_rng(0)
     first = player.ask(state, FIXED, rng).spectrum
     assert (first.separated, first.undecided) == (0, 3)
-    assert (state.core_set[1:] == [REAL, OPEN, OPEN]).all()
+    assert state.ranks == Ranks(assumed=1, possible=3)
     *_, last = play(player, instance, 400, seed=0)
     seen = last.decision.spectrum
     assert seen.separated == 2
     assert seen.error < first.error
-    assert (last.state.core_set[1:3] == REAL).all()
+    assert last.state.ranks.assumed >= 2
     assert ss.DirectedThompson(instance.problem).ask(state, FIXED, rng).spectrum is None
 
 
@@ -116,9 +116,7 @@ def test_the_remark_of_the_paper_is_decided_when_the_direction_stands_out():
         theta = np.array([[0.6, 0.0, 0.8], [1.0, 0.0, 0.0], [1.0, weak, 0.0]]) / np.sqrt(2)
         instance = ss.environments.Instance(theta, ss.environments.FreshArms(50, 3), 0.1)
         player = ss.DirectedThompson(told(instance, subspace_dim=None, resolution=0.05))
-        ranks = [
-            int((turn.state.core_set[1:] == REAL).sum()) for turn in play(player, instance, 1500, 0)
-        ]
+        ranks = [turn.state.ranks.assumed for turn in play(player, instance, 1500, 0)]
         late = np.array(ranks[-300:])
         decided[weak] = ranks.index(2) if (late == 2).all() else None
     assert decided[1.0] < decided[0.3] < 1200

@@ -14,7 +14,13 @@ from sidestep.core.problem import limits_of
 from sidestep.environments import Instance
 from sidestep.experiments.simulate import play
 from sidestep.policies.catalog import POLICIES
-from sidestep.policies.thompson_tolerances import net_gain, rounds_ahead, slopes_within
+from sidestep.policies.thompson_tolerances import (
+    INVEST,
+    PRICED_SAMPLE,
+    net_gain,
+    rounds_ahead,
+    slopes_within,
+)
 
 FOLLOW = (
     "directed-thompson",
@@ -119,10 +125,10 @@ def test_a_question_is_worth_what_its_results_gain_over_the_rounds_ahead(oracle)
     problem = ss.Problem(2, 1, noise_scale=0.5, tolerance=0.1, penalty=0.0)
     policy = ss.DirectedThompson(problem)
     state = ss.tell_all(policy, policy.init(), [([1.0, 0.0], 0, 0.4)] * 3)
-    known = posteriors_of(policy.knobs.prior, state.evidence, False)
+    posteriors = posteriors_of(policy.knobs.prior, state.evidence, False)
     leader, other = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    values = known[1].mean[0]
-    spread = 0.5 * math.sqrt(known[1].inverse[0, 1, 1])
+    values = posteriors.effects.mean[0]
+    spread = 0.5 * math.sqrt(posteriors.effects.inverse[0, 1, 1])
     rng, worth = np.random.default_rng(1), []
     for n in (1, 2, 4, 8):
         truth = values[1] + spread * rng.standard_normal(200_000)
@@ -132,7 +138,11 @@ def test_a_question_is_worth_what_its_results_gain_over_the_rounds_ahead(oracle)
         worth.append(8 * ahead / n - (values[0] - values[1]))
     found = [
         net_gain(
-            policy.knobs, known, Found(leader, 0, values[0]), Found(other, 1, 0.0), float(rounds)
+            policy.knobs,
+            posteriors,
+            Found(leader, 0, values[0]),
+            Found(other, 1, 0.0),
+            float(rounds),
         )
         for rounds in (8, 0)
     ]
@@ -245,7 +255,7 @@ def test_draws_are_weighed_by_their_gain_only_where_levels_are_told():
     """Where levels are learned, as in studies, the winner of a part of a draw teaches more."""
     told = ss.Problem(3, 1, noise_scale=0.1, tolerance=0.1)
     learned = ss.Problem(3, 1, noise_scale=0.1, tolerance=0.1, intercept=True)
-    assert ss.DirectedThompson(told).knobs.challengers > 0
+    assert ss.DirectedThompson(told).knobs.rule == INVEST
     knobs = ss.DirectedThompson(learned).knobs
-    assert knobs.challengers == 0
+    assert knobs.rule == PRICED_SAMPLE
     assert 0.0 < knobs.spread < 1.0

@@ -163,7 +163,9 @@ def test_states_of_policies_go_on(folder):
     for name, kept in json.loads((folder / "states.json").read_text()).items():
         policy = from_config(name, ss.Problem(**kept["problem"]), kept["knobs"])
         state = policy.state_from_json(kept["state"])
-        assert json.loads(state.to_json()) == json.loads(kept["state"]), name
+        read, written = json.loads(state.to_json()), json.loads(kept["state"])
+        assert read["evidence"] == written["evidence"], name
+        assert read["fingerprint"] == written["fingerprint"], name
         decision = policy.ask(state, ss.Arms(ARMS), np.random.default_rng(5))
         after = policy.tell(state, decision.query, 0.3)
         assert json.loads(after.to_json()) != json.loads(kept["state"]), name

@@ -6,8 +6,10 @@ selects the kernel: in Python at every call, in compiled code once, at compile t
 
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from sidestep.core.actions import ON_A_SOLID, Body, farthest
-from sidestep.core.arm_forms import Menu, arm_of, winner
+from sidestep.core.arm_forms import Forms, Menu, arm_of, empty_forms, winner
 from sidestep.core.arrays import FloatArray
 from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import dot, lowest_argmax
@@ -86,6 +88,29 @@ def _telling_in_solid(
 
 
 @by_type
+def any_in(place: Place, uniform: float, normals: FloatArray) -> Found:
+    """An arm drawn by `uniform`, in [0, 1), or the action of a solid farthest along `normals`."""
+    raise NotImplementedError
+
+
+@kernel
+def _any_arm(menu: Menu, uniform: float, normals: FloatArray) -> Found:
+    arm = draw_one(uniform, menu.squared.size)
+    return Found(arm_of(menu, arm), arm, np.nan)
+
+
+@kernel
+def _any_in_solid(body: Body, uniform: float, normals: FloatArray) -> Found:
+    return Found(farthest(body, normals), ON_A_SOLID, np.nan)
+
+
+@kernel
+def draw_one(uniform: float, count: int) -> int:
+    """One of 0..count-1 with equal probability; `uniform` is in [0, 1)."""
+    return min(int(uniform * count), count - 1)
+
+
+@by_type
 def best_in(place: Place, limits: Limits, vectors: FloatArray) -> Found:
     """The best action within tolerances under given vectors (L+1, d)."""
     raise NotImplementedError
@@ -128,7 +153,25 @@ def _best_expected_in_solid(body: Body, limits: Limits, posterior: Posterior) ->
     return Found(action, ON_A_SOLID, expected_within(limits, posterior, action))
 
 
+@by_type
+def forms_in(place: Place, metric: int, n: int) -> Forms:
+    """Forms of n vectors for every arm, none of them filled; in a solid without arms."""
+    raise NotImplementedError
+
+
+@kernel
+def _forms_of_arms(menu: Menu, metric: int, n: int) -> Forms:
+    return empty_forms(metric, n, menu.squared.size)
+
+
+@kernel
+def _forms_in_solid(body: Body, metric: int, n: int) -> Forms:
+    return empty_forms(metric, n, 0)
+
+
+FAMILIES[forms_in].update({Menu: _forms_of_arms, Body: _forms_in_solid})
 FAMILIES[best_in].update({Menu: _best_arm_within, Body: _best_within_solid})
 FAMILIES[best_expected_in].update({Menu: _best_expected_arm, Body: _best_expected_in_solid})
 FAMILIES[best_along].update({Menu: _best_arm, Body: _best_in_solid})
+FAMILIES[any_in].update({Menu: _any_arm, Body: _any_in_solid})
 FAMILIES[most_telling_in].update({Menu: _telling_arm, Body: _telling_in_solid})

@@ -28,7 +28,7 @@ from sidestep.core.objective import (
     value_within,
     values_within,
 )
-from sidestep.core.posterior import Posterior, effect_of, spreads_of
+from sidestep.core.posterior import Posterior, Posteriors, effect_of, spreads_of
 from sidestep.core.problem import Limits
 from sidestep.core.variance_reduction import most_telling_arm
 
@@ -103,20 +103,17 @@ class Wanted(NamedTuple):
 def cautious_in(
     place: Place,
     limits: Limits,
-    known: tuple[Posterior, Posterior],
+    posteriors: Posteriors,
     wanted: Wanted,
     caution: Caution,
 ) -> tuple[Found, bool]:
-    """The action played instead of the wanted one; whether anything but the safe action qualifies.
-
-    known: the posterior of the effects, and the posterior of effects and levels.
-    """
+    """The action played instead of the wanted one; whether anything but the safe action qualifies."""
     raise NotImplementedError
 
 
 @kernel
 def _cautious_arm(
-    menu: Menu, limits: Limits, known: tuple[Posterior, Posterior], wanted: Wanted, caution: Caution
+    menu: Menu, limits: Limits, posteriors: Posteriors, wanted: Wanted, caution: Caution
 ) -> tuple[Found, bool]:
     """The best arm under the draw among those that qualify, or the most informative of them.
 
@@ -126,7 +123,7 @@ def _cautious_arm(
     """
     n = menu.squared.size
     values = values_within(limits, wanted.vectors, menu.columns, n)
-    chances = chances_within(limits, known[0], menu.columns, n)
+    chances = chances_within(limits, posteriors.effects, menu.columns, n)
     is_safe = np.ones(n, dtype=np.bool_)
     for j in range(caution.safe.size):
         is_safe &= menu.columns[j, :n] == caution.safe[j]
@@ -138,8 +135,8 @@ def _cautious_arm(
     others = bool(np.any(~is_safe[rows]))
     if others:
         fewer = Menu(arms_of(menu, rows), menu.squared[rows])
-        told = most_telling_arm(known[1], wanted.costs, wanted.slopes, fewer)[0]
-        telling = int(rows[told])
+        row = most_telling_arm(posteriors.full, wanted.costs, wanted.slopes, fewer)[0]
+        telling = int(rows[row])
         if values[best] - values[telling] <= wanted.value - values[best]:
             best = telling
     return Found(arm_of(menu, best), best, values[best]), others
@@ -147,7 +144,7 @@ def _cautious_arm(
 
 @kernel
 def _cautious_in_solid(
-    body: Body, limits: Limits, known: tuple[Posterior, Posterior], wanted: Wanted, caution: Caution
+    body: Body, limits: Limits, posteriors: Posteriors, wanted: Wanted, caution: Caution
 ) -> tuple[Found, bool]:
     """The best action for the drawn target within limits tightened by the spread of every effect.
 
@@ -157,21 +154,21 @@ def _cautious_in_solid(
     """
     from sidestep.core.tolerance_program import best_within  # noqa: PLC0415  (scipy, never compiled)
 
-    posterior, vectors = known[0], wanted.vectors
+    posterior, vectors = posteriors.effects, wanted.vectors
     believed = posterior.mean.copy()
     believed[0] = vectors[0]
     action, farthest = caution.safe, 0
     narrow = limits
     for _ in range(TURNS):
         best = best_within(body, narrow, believed)[0]
-        found, steps = _on_the_way(limits, posterior, caution, best)
+        found, steps = _farthest_qualifying(limits, posterior, caution, best)
         if steps == POINTS - 1 or dot(believed[0], found) > dot(believed[0], action):
             action, farthest = found, steps
-        narrow = _drawn_in(limits, posterior, caution.level, found)
+        narrow = _tightened(limits, posterior, caution.level, found)
     return Found(action, ON_A_SOLID, value_within(limits, vectors, action)), farthest > 0
 
 
-def _on_the_way(
+def _farthest_qualifying(
     limits: Limits, posterior: Posterior, caution: Caution, best: FloatArray
 ) -> tuple[FloatArray, int]:
     """The farthest point towards `best` that qualifies, and its number, 0 being the safe action."""
@@ -182,7 +179,7 @@ def _on_the_way(
     return np.ascontiguousarray(way[steps]), steps
 
 
-def _drawn_in(limits: Limits, posterior: Posterior, level: float, action: FloatArray) -> Limits:
+def _tightened(limits: Limits, posterior: Posterior, level: float, action: FloatArray) -> Limits:
     """Tightened limits: if the estimated effects keep them, the true ones keep the limits given.
 
     The margin of every limit is a multiple of the spread of its effect under this action.

@@ -35,8 +35,6 @@ __all__ = ["CoreSetRule", "Subset", "best_subset", "end_core_set", "error_bound"
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
 MAX_NODES = 1_000_000  # node limit of one subset search
-# core_set[0]: the subset is proved best, or the node limit stopped the search
-PROVED, UNPROVED = 1, 2
 EIGENVALUE_SHARE = 0.5 * (1 - 1 / math.sqrt(3))  # 0.2113: leaves a third of lambda_min (A6)
 ROUNDING = 1e-14  # an eigenvalue below this share of the largest squared length is rounding
 
@@ -70,22 +68,20 @@ def certified_factor(gamma: float) -> float:
     return (1 + math.sqrt(gamma)) / (1 - math.sqrt(gamma))
 
 
-def end_core_set(rule: CoreSetRule, evidence: Evidence, core_set: IntArray) -> None:
-    """At the end of a sweep: if the rule stops, switch on the target and the core set, in place."""
+def end_core_set(rule: CoreSetRule, evidence: Evidence) -> Subset | None:
+    """At the end of a sweep: the best subset if the rule stops here, else None."""
     estimates, strength = plain_estimates(evidence, rule.basis)
     sweeps = total(evidence.counts, 1) // estimates.size
     size = stopping_size(rule, estimates, strength, sweeps)
-    if size < 0:
-        return
-    rows, _, exact = search_subset(estimates, size, MAX_NODES)
-    switch_on(core_set, rows, exact)
+    return None if size < 0 else best_subset(estimates, size, MAX_NODES)
 
 
-def switch_on(core_set: IntArray, rows: IntArray, exact: bool) -> None:
-    """Switch on the target and the protected vectors in `rows`, 0-based, in place."""
-    core_set[0] = PROVED if exact else UNPROVED
-    for row in rows:
-        core_set[row + 1] = 1
+def core_set_of(n_vectors: int, rows: IntArray) -> IntArray:
+    """1 for the target and for the protected vectors in `rows`, numbered from 0; (L+1,)."""
+    core_set = np.zeros(n_vectors, dtype=np.int64)
+    core_set[0] = 1
+    core_set[rows + 1] = 1
+    return core_set
 
 
 @kernel

@@ -92,6 +92,16 @@ class Posterior(NamedTuple):
     noise: FloatArray  # R, (L+1,)
 
 
+class Posteriors(NamedTuple):
+    """The posterior of effects and levels, and the marginal posterior of the effects alone.
+
+    Where no levels are learned, both are the same.
+    """
+
+    full: Posterior
+    effects: Posterior
+
+
 @kernel(small=True)
 def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
     """Posterior given the evidence, with M as given; a view of the evidence where every R is known."""
@@ -105,12 +115,10 @@ def posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
 
 
 @kernel
-def posteriors_of(
-    prior: Prior, evidence: Evidence, has_levels: bool
-) -> tuple[Posterior, Posterior]:
-    """Posterior given the evidence, and the marginal posterior of the effects without the levels."""
+def posteriors_of(prior: Prior, evidence: Evidence, has_levels: bool) -> Posteriors:
+    """The posteriors given the evidence, with M as given."""
     posterior = posterior_of(prior, evidence)
-    return posterior, effects_alone(posterior, has_levels)
+    return Posteriors(posterior, effects_alone(posterior, has_levels))
 
 
 def posterior_from_sums(evidence: Evidence, noise: FloatArray, variances: FloatArray) -> Posterior:

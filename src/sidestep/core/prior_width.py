@@ -27,7 +27,9 @@ from sidestep.core.jit import compiled_as, kernel
 from sidestep.core.linalg import cholesky, dot, factors_of, solve_cholesky
 from sidestep.core.posterior import (
     Posterior,
+    Posteriors,
     Prior,
+    effects_alone,
     noise_levels,
     posterior_from_sums,
     posterior_of,
@@ -46,6 +48,13 @@ def doubting_posterior_of(prior: Prior, evidence: Evidence) -> Posterior:
     if narrow_into(evidence, noise, prior.dim, prior.doubt, variances):
         return posterior_from_sums(evidence, noise, variances)
     return posterior_of(prior, evidence)
+
+
+@kernel(small=True)
+def doubting_posteriors_of(prior: Prior, evidence: Evidence, has_levels: bool) -> Posteriors:
+    """`posteriors_of` under that prior."""
+    posterior = doubting_posterior_of(prior, evidence)
+    return Posteriors(posterior, effects_alone(posterior, has_levels))
 
 
 @kernel(small=True)

@@ -24,8 +24,7 @@ the measurement are chosen with the largest rank that is still possible: every d
 singular value could still reach the resolution. So no direction that matters stays undecided for good,
 and no separate phase is needed.
 
-Row 0 of the `core_set` of such a policy's state is the target. Rows 1, 2, ... are the directions from the
-strongest to the weakest, each REAL (part of the assumed rank), OPEN (undecided) or 0 (neither).
+`Ranks` in the state of such a policy are the assumed rank and the largest that is still possible.
 """
 
 from typing import NamedTuple
@@ -173,42 +172,40 @@ def _shares(basis: FloatArray, precision: FloatArray, pulled: FloatArray) -> Flo
 
 
 SCEPTIC = 8
-REAL, OPEN = 1, 2
+
+
+class Ranks(NamedTuple):
+    """What is assumed about the rank of the protected vectors; both are s where s is known."""
+
+    assumed: int  # the smallest that the measurements do not contradict
+    possible: int  # the largest that is still possible
 
 
 @kernel
-def ranks(known_rank: int, core_set: IntArray, counts: IntArray) -> tuple[int, int]:
-    """The rank that is assumed in this round for the action, and that for rival and measurement."""
-    if known_rank >= 0:
-        return known_rank, known_rank
-    real, reaching = 0, 0
-    for v in range(1, core_set.size):
-        real += core_set[v] == REAL
-        reaching += core_set[v] != 0
-    return real, reaching if total(counts, 0) % SCEPTIC == SCEPTIC - 1 else real
+def doubted_rank(ranks: Ranks, counts: IntArray) -> int:
+    """The rank for the rival and the measurement of this round: in every SCEPTIC-th the possible one."""
+    sceptical = total(counts, 0) % SCEPTIC == SCEPTIC - 1
+    return ranks.possible if sceptical else ranks.assumed
 
 
-def first_directions(problem: Problem) -> IntArray:
-    """`core_set` before the first round; where the rank is unknown, one direction is REAL; (L+1,)."""
-    core_set = np.ones(problem.n_vectors, dtype=np.int64)
-    if problem.subspace_dim is None and problem.tolerance is None:
-        core_set[1:] = OPEN
-        core_set[1 : 1 + min(1, problem.n_protected)] = REAL
-        core_set[1 + problem.dim :] = 0
-    return core_set
+def is_reviewed(problem: Problem) -> bool:
+    """Whether the rank is unknown and matters, so that it is reviewed now and then."""
+    return problem.subspace_dim is None and problem.tolerance is None
 
 
-def review_directions(
-    problem: Problem, posterior: Posterior, prior: float, delta: float, core_set: IntArray
-) -> None:
-    """Write which directions are REAL and which are OPEN into `core_set` (L+1,)."""
-    real = consistent_rank(posterior, delta)
-    real = max(real, min(1, problem.n_protected))
+def first_ranks(problem: Problem) -> Ranks:
+    """The ranks before the first round; where s is unknown, 1 is assumed."""
+    if problem.subspace_dim is not None:
+        return Ranks(problem.subspace_dim, problem.subspace_dim)
+    L = problem.n_protected
+    return Ranks(min(1, L), min(L, problem.dim)) if is_reviewed(problem) else Ranks(L, L)
+
+
+def reviewed_ranks(problem: Problem, posterior: Posterior, prior: float, delta: float) -> Ranks:
+    """The ranks that this posterior of the effects supports."""
+    assumed = max(consistent_rank(posterior, delta), min(1, problem.n_protected))
     seen = spectrum_of(problem, posterior, prior, delta)
-    reaching = max(seen.separated + seen.undecided, real)
-    core_set[1:] = 0
-    core_set[1 : 1 + reaching] = OPEN
-    core_set[1 : 1 + real] = REAL
+    return Ranks(assumed, max(seen.separated + seen.undecided, assumed))
 
 
 def spectrum_of(problem: Problem, posterior: Posterior, prior: float, delta: float) -> Spectrum:

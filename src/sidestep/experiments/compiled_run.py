@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import ON_A_SOLID, Body, write_basis_vector
+from sidestep.core.actions import Body, write_basis_vector
 from sidestep.core.arm_forms import Forms, Menu, Workspace, empty_workspace, follow
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.confidence import Confidence, width
@@ -28,7 +28,8 @@ from sidestep.environments.action_sources import FRESH, LISTED, Source
 from sidestep.environments.instance import Truth, feedback_of, worth
 from sidestep.experiments.random_streams import Chance
 from sidestep.experiments.record import Record, record_round, write_numbers
-from sidestep.policies.builtin import Choice, Draws, after_monitor, choose, choose_on_ball
+from sidestep.policies.builtin import Choice, Draws, after_monitor, choose
+from sidestep.policies.state import Learned
 
 
 class Game(NamedTuple):
@@ -77,7 +78,8 @@ class Kept(NamedTuple):
 
 def empty_kept(metric: int, n_vectors: int, source: Source) -> Kept:
     """Forms of every menu, without any filled row."""
-    menus, d, n_arms = len(source.sizes), *source.columns.shape[1:]
+    # a solid has no menu, but its policy reads the workspace of one
+    menus, d, n_arms = max(len(source.sizes), 1), *source.columns.shape[1:]
     shape = (menus, n_vectors, n_arms)
     return Kept(
         metric,
@@ -111,8 +113,7 @@ def forms_of(kept: Kept, m: int) -> Forms:
 @kernel(refcounts=False, nogil=True)
 def run_on_arms(
     knobs: Any,
-    evidence: Evidence,
-    core_set: IntArray,
+    learned: Learned,
     game: Game,
     kept: Kept,
     chance: Chance,
@@ -120,7 +121,7 @@ def run_on_arms(
     record: Record,
 ) -> tuple[int, float]:
     """Play rounds on arms; returns the number of rounds played so far, and their regret."""
-    so_far, is_fresh = span.so_far, game.source.kind == FRESH
+    evidence, so_far, is_fresh = learned.evidence, span.so_far, game.source.kind == FRESH
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
         m = chance.menus[at]
@@ -128,13 +129,13 @@ def run_on_arms(
         menu, draws = menu_of(game.source, row, m), Draws(chance.uniforms[at], chance.normals[at])
         if is_fresh:
             forget_forms(kept)
-        choice = choose(knobs, evidence, core_set, menu, forms_of(kept, m), draws)
+        choice = choose(knobs, learned, menu, forms_of(kept, m), draws, kept.action)
         if t == span.start + 1:
             choice = after_monitor(kept.verdict[m], evidence.last, menu, choice)
         write_action(menu, choice.arm, kept.action)
         regret = game.best[row] - worth(game.truth, kept.action)
         so_far += regret
-        learned = end_round(
+        is_learned = end_round(
             knobs.confidence,
             evidence,
             game,
@@ -144,7 +145,7 @@ def run_on_arms(
             choice,
             Now(t, chance.noise[at], regret, so_far),
         )
-        if learned and span.patience > 0 and is_due(span.patience, evidence.streak[0]):
+        if is_learned and span.patience > 0 and is_due(span.patience, evidence.streak[0]):
             return t, so_far
         if ends_sweep(span.sweeps, evidence, t):
             return t, so_far
@@ -154,8 +155,7 @@ def run_on_arms(
 @kernel(refcounts=False, nogil=True)
 def run_on_ball(
     knobs: Any,
-    evidence: Evidence,
-    core_set: IntArray,
+    learned: Learned,
     body: Body,
     game: Game,
     kept: Kept,
@@ -164,11 +164,11 @@ def run_on_ball(
     record: Record,
 ) -> tuple[int, float]:
     """Play rounds on a solid; returns the number of rounds played so far, and their regret."""
-    so_far, theta_perp = span.so_far, game.truth.theta_perp
+    evidence, so_far, theta_perp = learned.evidence, span.so_far, game.truth.theta_perp
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
         draws = Draws(chance.uniforms[at], chance.normals[at])
-        choice = chosen_on_ball(knobs, evidence, core_set, body, draws, kept.action)
+        choice = choose(knobs, learned, body, forms_of(kept, 0), draws, kept.action)
         regret = game.best[0] - dot(kept.action, theta_perp)
         so_far += regret
         end_round(
@@ -192,16 +192,6 @@ def ends_sweep(sweeps: Sweeps, evidence: Evidence, t: int) -> bool:
     if sweeps.rounds == 0 or t % sweeps.rounds != 0:
         return False
     return may_end(sweeps.least, evidence, t // sweeps.rounds)
-
-
-@kernel
-def chosen_on_ball(
-    knobs: Any, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws, action: FloatArray
-) -> Choice:
-    """What to do in a round on a solid; the action is copied into a buffer, and its array is freed."""
-    chosen = choose_on_ball(knobs, evidence, core_set, body, draws)
-    copy_into(chosen.action, action)
-    return Choice(ON_A_SOLID, chosen.vector, chosen.phase, chosen.value)
 
 
 @kernel(refcounts=False)

@@ -73,9 +73,11 @@ def play(
     *,
     delay: int = 0,
     lost: float = 0.0,
+    explains: bool = True,
 ) -> Iterator[Round]:
     """Play round by round; the caller decides what to record.
 
+    explains: whether the decisions of our policies have their reasons, which take up to half of the time.
     Feedback comes `delay` rounds late, and with probability `lost` not at all. Its query is pending for
     `delay` rounds; after that a lost query is no longer pending.
     """
@@ -86,7 +88,7 @@ def play(
     arms, noise, choice = streams_of(seed)
     fate = default_rng(SeedSequence(seed, spawn_key=(3,)))
     state, waiting = policy.init(), deque[tuple[Query, float, bool]]()
-    ask = _asking(policy)
+    ask = _asking(policy, explains=explains)
     best = _fixed_best(instance)
     for number in range(1, horizon + 1):
         actions = draw_actions(instance.actions, arms)
@@ -109,8 +111,10 @@ def _fixed_best(instance: Instance) -> float | None:
     return instance.best_reward(instance.actions)
 
 
-def _asking(policy: Policy[Any]) -> Callable[..., Decision]:
+def _asking(policy: Policy[Any], *, explains: bool) -> Callable[..., Decision]:
     """`ask` with pending queries, which are left out if the policy does not accept them."""
+    if isinstance(policy, BuiltinPolicy) and not explains:
+        return policy.ask_briefly
     if takes_pending(policy):
         return policy.ask
     return lambda state, actions, rng, _: policy.ask(state, actions, rng)
@@ -211,9 +215,10 @@ def _run_by_step(
     policy: Policy[Any], instance: Instance, seed: int, horizon: int, every: int, record: Record
 ) -> Any:
     so_far, state = 0.0, policy.init()
+    rounds = play(policy, instance, horizon, seed, explains=False)
     if isinstance(policy, BuiltinPolicy):  # check all arms together, not only the first menu
         policy.check(state, policy.admitted(_sample(instance)))
-    for t, decision, feedback, regret, after in _quietly(play(policy, instance, horizon, seed)):
+    for t, decision, feedback, regret, after in _quietly(rounds):
         before, state = state, after
         so_far += regret
         choice = _choice(decision, instance)
@@ -231,7 +236,8 @@ def _choice(decision: Decision, instance: Instance) -> Choice:
         on_a_solid = isinstance(instance.actions, SOLIDS)
         arm = ON_A_SOLID if on_a_solid else off_menu(int(np.argmax(query.action)))
     value = float("nan") if decision.value is None else decision.value
-    return Choice(arm, query.index, PHASES.index(decision.phase), value)
+    bound = float("nan") if decision.bound is None else decision.bound
+    return Choice(arm, query.index, PHASES.index(decision.phase), value, bound)
 
 
 def _width(policy: Policy[Any], state: Any, decision: Decision) -> float:
@@ -263,7 +269,7 @@ def _run_compiled(
     best = _best_rewards(instance)
     so_far, done = 0.0, 0
     sample = policy.admitted(_sample(instance))
-    watch, learns_for = policy.watch(state), policy.learns_for()
+    watch, learns_for = policy.watch(state.learned), policy.learns_for()
     patience = watch.monitor.patience if watch and not solid else 0
     while done < horizon:
         if done == dealer.dealt:
@@ -278,14 +284,13 @@ def _run_compiled(
         stop = min(dealer.dealt, due)
         span = compiled_run.Span(done, stop, horizon, every, learns_for, patience, sweeps, so_far)
         game = compiled_run.Game(instance.truth, source, best)
-        known = policy.knobs, state.evidence, state.core_set
-        done, so_far = run(*known, *body, game, kept, chance, span, record)
+        done, so_far = run(policy.knobs, state.learned, *body, game, kept, chance, span, record)
         if not np.isfinite(state.evidence.moment).all():
             raise InputError(not_a_coin("an action off the menu that leaves it"))
         if done == due or (sweeps.rounds and done % sweeps.rounds == 0):
-            policy.review(state)
+            state = policy.review(state)
             kept.filled[:] = 0
-        _look_ahead(policy.watch(state), source, kept)
+        _look_ahead(policy.watch(state.learned), source, kept)
     mark_compiled(policy.knobs, on_solid=solid)
     if isinstance(actions, Arms) and actions.rows is not None:
         arm = record.chosen[ARM]

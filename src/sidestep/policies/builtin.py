@@ -1,8 +1,9 @@
 """What all policies of this package have in common: `init`, `ask`, `tell`, and how kernels are found.
 
-Every policy passes its knobs to its kernels as a NamedTuple of its own type. `ask` and the loop of
-`experiments` call `choose` and `choose_on_ball`; the type of the knobs selects the policy's kernel. So
-there is one loop, and the arithmetic of every policy is written once.
+Every policy passes its knobs to its kernel as a NamedTuple of its own type. `ask` and the loops of
+`experiments` call `choose`; the type of the knobs selects the policy's kernel, one for arms and solids.
+So the arithmetic of every policy is written once. A policy that has a posterior registers `choose_given`
+instead: `ask` computes the posterior once, for the choice and for its reasons.
 
 The lock-in monitor (core/lock_in.py) runs rarely, so it is not part of a policy's kernels: `ask` calls it
 after the policy has chosen, and the compiled loop returns to Python when the monitor is due.
@@ -17,24 +18,35 @@ import numpy as np
 from numpy.random import Generator
 
 from sidestep.core import jit
-from sidestep.core.actions import Actions, Arms, Body, UnitBall, basis_vector, checked_actions
-from sidestep.core.arm_forms import Forms, Menu, empty_forms
+from sidestep.core.actions import (
+    ON_A_SOLID,
+    Actions,
+    Arms,
+    UnitBall,
+    basis_vector,
+    checked_actions,
+)
+from sidestep.core.arm_forms import Forms, Menu
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.best_action import Found, Place, forms_in
 from sidestep.core.confidence import Confidence
 from sidestep.core.core_set import NO_SWEEPS, Sweeps
 from sidestep.core.display import notebook_table, short, told
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
 from sidestep.core.jit import by_type, ieee_arithmetic, kernel
-from sidestep.core.linalg import dot, scaled, total
+from sidestep.core.linalg import copy_into, dot, total
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
 from sidestep.core.numba_backend import step
+from sidestep.core.posterior import Posteriors, posteriors_of
+from sidestep.core.prior_width import doubting_posteriors_of
 from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
-from sidestep.core.rank import Spectrum
+from sidestep.core.rank import Spectrum, first_ranks
 from sidestep.core.validation import check_choice, check_integer, check_rng, shown
 from sidestep.errors import InputError
 from sidestep.policies.advice.explain import reasons_for
+from sidestep.policies.advice.posterior_summary import standpoint_of
 from sidestep.policies.base import EXPLORE, LOCKED, PHASES, PLAY, Decision, State
-from sidestep.policies.state import Fingerprint, as_json, facts_of, read_state
+from sidestep.policies.state import Fingerprint, Learned, as_json, facts_of, read_state
 
 if TYPE_CHECKING:
     from sidestep.policies.restrictions import Restrictions
@@ -50,79 +62,85 @@ class Draws(NamedTuple):
 
 
 @kernel
-def random_direction(normals: FloatArray) -> FloatArray:
-    """A direction with uniform distribution on the sphere; (d,)."""
-    return scaled(1.0 / np.sqrt(dot(normals, normals)), normals)
-
-
-@kernel
-def draw_one(uniform: float, count: int) -> int:
-    """One of 0..count-1 with equal probability; `uniform` is in [0, 1)."""
-    return min(int(uniform * count), count - 1)
-
-
-@kernel
 def rounds_left(horizon: float, evidence: Evidence) -> float:
     """Rounds that are left of a known horizon; 0 if it is not known (0), or over."""
     return max(horizon - float(total(evidence.counts, 0)), 0.0)
 
 
 class Choice(NamedTuple):
-    """What a policy does in a round, over arms."""
+    """What a policy does in a round."""
 
-    arm: int  # row among the arms, or `off_menu(axis)` of core/actions.py
+    arm: int  # row among the arms; `off_menu(axis)` or ON_A_SOLID of core/actions.py
     vector: int  # index of the measured vector
     phase: int
     value: float  # value of the action by which the policy chose it; NaN where it has none
+    bound: float  # upper bound on the optimistic value of any action of the ball; NaN elsewhere
 
 
-class ChoiceOnBall(NamedTuple):
-    """What a policy does in a round, on a solid."""
-
-    action: FloatArray  # (d,)
-    vector: int
-    phase: int
-    value: float
-    bound: float  # upper bound on the optimistic value of any action; NaN where none is known
+@kernel
+def chosen(found: Found, vector: int, phase: int, action: FloatArray) -> Choice:
+    """The choice of an action that was found; that of a solid is written into `action` (d,)."""
+    if found.arm == ON_A_SOLID:
+        copy_into(found.action, action)
+    return Choice(found.arm, vector, phase, found.value, np.nan)
 
 
 @by_type
 def choose(
-    knobs: Any, evidence: Evidence, core_set: IntArray, menu: Menu, forms: Forms, draws: Draws
+    knobs: Any, learned: Learned, place: Place, forms: Forms, draws: Draws, action: FloatArray
 ) -> Choice:
-    """What to do in a round, over arms."""
+    """What to do in a round, over arms or in a solid; an action of a solid goes into `action` (d,).
+
+    forms: forms of the arms that may be filled already; only optimistic policies read them.
+    """
     raise NotImplementedError
 
 
 @by_type
-def choose_on_ball(
-    knobs: Any, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    """What to do in a round, on a solid."""
+def choose_given(
+    knobs: Any,
+    posteriors: Posteriors,
+    learned: Learned,
+    place: Place,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    """`choose` of a policy that has a posterior, given the posterior."""
     raise NotImplementedError
 
 
 @kernel
-def decide_on_arms(
-    knobs: Any, evidence: Evidence, core_set: IntArray, menu: Menu, draws: Draws
+def _from_posterior(
+    knobs: Any, learned: Learned, place: Place, forms: Forms, draws: Draws, action: FloatArray
 ) -> Choice:
-    """What `ask` calls: one decision over arms, with forms that are not kept."""
-    forms = empty_forms(knobs.metric, core_set.size, menu.squared.size)
-    return choose(knobs, evidence, core_set, menu, forms, draws)
+    posteriors = posteriors_of(knobs.prior, learned.evidence, knobs.has_levels)
+    return choose_given(knobs, posteriors, learned, place, draws, action)
+
+
+@kernel(small=True)
+def _from_doubting_posterior(
+    knobs: Any, learned: Learned, place: Place, forms: Forms, draws: Draws, action: FloatArray
+) -> Choice:
+    posteriors = doubting_posteriors_of(knobs.prior, learned.evidence, knobs.has_levels)
+    return choose_given(knobs, posteriors, learned, place, draws, action)
+
+
+def register(kind: type, kernel: Kernel) -> None:
+    """Register the kernel that is `choose` for knobs of this NamedTuple type."""
+    jit.register(choose, kind, kernel)
+
+
+def register_given(kind: type, kernel: Kernel, *, doubts: bool = False) -> None:
+    """Register the kernel that is `choose_given` for knobs of this type; doubts: M may be too large."""
+    jit.register(choose_given, kind, kernel)
+    jit.register(choose, kind, _from_doubting_posterior if doubts else _from_posterior)
 
 
 @kernel
-def decide_on_ball(
-    knobs: Any, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    """What `ask` calls: one decision on a solid."""
-    return choose_on_ball(knobs, evidence, core_set, body, draws)
-
-
-def register(kind: type, on_arms: Kernel, on_ball: Kernel) -> None:
-    """Register the kernels that are used for knobs of this NamedTuple type."""
-    jit.register(choose, kind, on_arms)
-    jit.register(choose_on_ball, kind, on_ball)
+def decide(knobs: Any, learned: Learned, place: Place, draws: Draws, action: FloatArray) -> Choice:
+    """One decision, with forms that are not kept."""
+    forms = forms_in(place, knobs.metric, learned.core_set.size)
+    return choose(knobs, learned, place, forms, draws, action)
 
 
 SILENT, WARNS, EXPLORES = 0, 1, 2  # verdicts of the monitor on playing the last action again
@@ -157,8 +175,9 @@ class Watch(NamedTuple):
         same = same[(columns[:, same] == last[:, None]).all(axis=0)]
         if not same.size:
             return np.zeros(3, np.int64)
-        known = (self.monitor, self.confidence, self.evidence, menu, self.rank)
-        locked, arm, vector = locked_in(*known, int(same[0]))
+        locked, arm, vector = locked_in(
+            self.monitor, self.confidence, self.evidence, menu, self.rank, int(same[0])
+        )
         word = EXPLORES if self.monitor.explores else WARNS
         return np.array([word if locked else SILENT, arm, vector], dtype=np.int64)
 
@@ -172,8 +191,8 @@ def after_monitor(verdict: IntArray, last: FloatArray, menu: Menu, choice: Choic
         if menu.columns[j, choice.arm] != last[j]:
             return choice
     if verdict[0] == EXPLORES:
-        return Choice(verdict[1], verdict[2], EXPLORE, np.nan)
-    return Choice(choice.arm, choice.vector, LOCKED, choice.value)
+        return Choice(verdict[1], verdict[2], EXPLORE, np.nan, np.nan)
+    return Choice(choice.arm, choice.vector, LOCKED, choice.value, choice.bound)
 
 
 FOREVER = 2**62
@@ -194,6 +213,7 @@ class BuiltinPolicy:
     problem: Problem
     knobs: Any
     plays_solids: ClassVar[bool] = False  # not only the ball: also boxes, ellipsoids, simplices
+    reviews_rank: ClassVar[bool] = False  # where the rank is not known, it is reviewed now and then
     draws_arms: ClassVar[bool] = False  # arms are drawn at random: one listed twice counts twice
     # on the ball it solves an optimisation problem per round
     solves_on_ball: ClassVar[bool] = False
@@ -209,9 +229,10 @@ class BuiltinPolicy:
 
     def init(self) -> State:
         """State before the first round."""
-        core_set = np.ones(self.problem.n_vectors, dtype=np.int64)
-        evidence = no_evidence(self.knobs.confidence.rho, self.problem.width)
-        return State(evidence, core_set, self.fingerprint())
+        problem = self.problem
+        evidence = no_evidence(self.knobs.confidence.rho, problem.width)
+        core_set = np.ones(problem.n_vectors, dtype=np.int64)
+        return State(evidence, core_set, first_ranks(problem), fingerprint=self.fingerprint())
 
     def ask(
         self,
@@ -225,33 +246,71 @@ class BuiltinPolicy:
 
         restrictions: restrictions of this ask (policies/restrictions.py)
         """
+        return self._asked(state, actions, rng, pending, restrictions, explains=True)
+
+    def ask_briefly(
+        self, state: State, actions: Actions, rng: Generator, pending: Sequence[Query] = ()
+    ) -> Decision:
+        """`ask` without the reasons, for simulations, in which nobody reads them."""
+        return self._asked(state, actions, rng, pending, None, explains=False)
+
+    def _asked(
+        self,
+        state: State,
+        actions: Actions,
+        rng: Generator,
+        pending: Sequence[Query],
+        restrictions: "Restrictions | None",
+        *,
+        explains: bool,
+    ) -> Decision:
         check_state(self, state)
         actions = self.admitted(actions)
         check_rng(rng)
         self.check(state, actions)
-        evidence = self._expected(state.evidence, pending)
+        learned = self._expected(state, pending)
         with ieee_arithmetic():
+            posteriors = self.posteriors(learned.evidence)
             if restrictions is not None:
                 from sidestep.policies.restrictions import ask_restricted  # noqa: PLC0415  (needs this file)
 
-                return ask_restricted(self, state, evidence, actions, rng, restrictions)
-            decision = self.decide(state, evidence, actions, rng)
-            return self.explained(decision, evidence, state.core_set, actions)
+                return ask_restricted(self, state, learned, posteriors, actions, rng, restrictions)
+            decision = self.decide(learned, posteriors, actions, rng)
+            if not explains:
+                return decision
+            return self.explained(decision, state, learned, posteriors, actions)
 
-    def explained(
-        self, decision: Decision, evidence: Evidence, core_set: IntArray, actions: Actions
-    ) -> Decision:
-        """The decision with its reasons added, if the policy has a posterior."""
+    def posteriors(self, evidence: Evidence) -> Posteriors | None:
+        """The posteriors of a policy that has them."""
         prior = getattr(self.knobs, "prior", None)
         if prior is None:
+            return None
+        return doubting_posteriors_of(prior, evidence, self.knobs.has_levels)
+
+    def explained(
+        self,
+        decision: Decision,
+        state: State,
+        learned: Learned,
+        posteriors: Posteriors | None,
+        actions: Actions,
+    ) -> Decision:
+        """The decision with the evidence about rank and core set, and its reasons from the posterior."""
+        same = posteriors if learned.evidence is state.evidence else None
+        seen = self.spectrum(state, same)
+        decision = replace(decision, spectrum=seen, exact=self.exact(state))
+        if posteriors is None:
             return decision
-        known = (evidence, core_set, self.knobs.rank)
+        here = standpoint_of(self.problem, posteriors, learned.ranks.assumed)
         alone = self.judges_alone(decision.phase, actions)
-        averaged = (
-            alone and getattr(self.knobs, "challengers", 0) > 0
-        )  # as policies/thompson_tolerances.py does
         found = reasons_for(
-            self.problem, prior, known, actions, decision.query, alone=alone, averaged=averaged
+            here,
+            self.knobs.prior,
+            learned.evidence,
+            actions,
+            decision.query,
+            alone=alone,
+            averaged=alone and self.averages_slopes(),
         )
         return replace(decision, **found._asdict())
 
@@ -259,40 +318,48 @@ class BuiltinPolicy:
         """Whether the measurement is chosen for the action's own value, not for the comparison."""
         return False
 
+    def averages_slopes(self) -> bool:
+        """Whether an outcome weighs as much as the mean slope of the value in it (core/objective.py)."""
+        return False
+
     def decide(
-        self, state: State, evidence: Evidence, actions: Actions, rng: Generator, knobs: Any = None
+        self,
+        learned: Learned,
+        posteriors: Posteriors | None,
+        actions: Actions,
+        rng: Generator,
+        knobs: Any = None,
     ) -> Decision:
         """What to play and what to measure, without the reasons; knobs: used instead of its own."""
         knobs = self.knobs if knobs is None else knobs
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
-        seen, exact = self.spectrum(state), self.exact(state)
-        if not isinstance(actions, Arms):
-            # within tolerances scipy finds the best action of a solid, which cannot be compiled
-            compilable = self.problem.limits is None
-            decide = step(decide_on_ball) if compilable else decide_on_ball
-            on_ball = decide(knobs, evidence, state.core_set, actions.body, draws)
-            query = Query(on_ball.action, on_ball.vector)
-            value, bound = _known(on_ball.value), _known(on_ball.bound)
-            return Decision(query, PHASES[on_ball.phase], value, None, bound, seen, exact)
-        menu = _menu(self.problem, actions)
-        choice = step(decide_on_arms)(knobs, evidence, state.core_set, menu, draws)
-        choice = self._monitored(state, evidence, menu, choice)
+        over_arms = isinstance(actions, Arms)
+        place: Place = _menu(self.problem, actions) if isinstance(actions, Arms) else actions.body
+        action = np.empty(self.problem.dim)
+        # within tolerances scipy finds the best action of a solid, which cannot be compiled
+        run = step(decide) if over_arms or self.problem.limits is None else decide
+        if run is decide and posteriors is not None:
+            choice = choose_given(knobs, posteriors, learned, place, draws, action)
+        else:
+            choice = run(knobs, learned, place, draws, action)
+        if isinstance(place, Menu):
+            choice = self._monitored(learned, place, choice)
         phase, value = PHASES[choice.phase], _known(choice.value)
+        if not isinstance(actions, Arms):
+            return Decision(Query(action, choice.vector), phase, value, None, _known(choice.bound))
         if choice.arm < 0:  # a basis vector; it need not be on the menu
-            return Decision(
-                Query(basis_vector(actions.dim, choice.arm), choice.vector), phase, value
-            )
+            off = basis_vector(actions.dim, choice.arm)
+            return Decision(Query(off, choice.vector), phase, value)
         query = Query(actions.vectors[choice.arm], choice.vector)
-        row = actions.row(choice.arm)
-        return Decision(query, phase, value, row, spectrum=seen, exact=exact)
+        return Decision(query, phase, value, actions.row(choice.arm))
 
-    def _monitored(self, state: State, evidence: Evidence, menu: Menu, choice: Choice) -> Choice:
-        watch = self.watch(State(evidence, state.core_set))
+    def _monitored(self, learned: Learned, menu: Menu, choice: Choice) -> Choice:
+        watch = self.watch(learned)
         if watch is None or choice.phase != PLAY or not watch.is_due():
             return choice
-        return after_monitor(watch.verdict(menu), evidence.last, menu, choice)
+        return after_monitor(watch.verdict(menu), learned.evidence.last, menu, choice)
 
-    def watch(self, state: State) -> Watch | None:
+    def watch(self, learned: Learned) -> Watch | None:
         """The lock-in monitor, if this policy has one."""
         return None
 
@@ -314,7 +381,7 @@ class BuiltinPolicy:
         # from Python this is faster than `copy_evidence`
         copies = Evidence._make(map(np.ndarray.copy, state.evidence))
         whose = self.fingerprint() if state.fingerprint is None else state.fingerprint
-        grown = State(copies, state.core_set.copy(), whose)
+        grown = replace(state, evidence=copies, fingerprint=whose)
         confidence = self.knobs.confidence
         if confidence.discount < 1.0:
             step(fade)(grown.evidence, confidence.rho, confidence.discount)
@@ -323,7 +390,7 @@ class BuiltinPolicy:
         with ieee_arithmetic():
             step(absorb_with)(gain, copies, confidence.rho, action, index, number)
             if self.rounds_until_review(state) == 1:
-                self.review(grown)
+                return self.review(grown)
         return grown
 
     def admitted(self, actions: Actions) -> Actions:
@@ -335,8 +402,11 @@ class BuiltinPolicy:
             )
         return actions
 
-    def spectrum(self, state: State) -> Spectrum | None:
-        """Evidence about the rank; None if the policy knows the rank or does not need it."""
+    def spectrum(self, state: State, posteriors: Posteriors | None = None) -> Spectrum | None:
+        """Evidence about the rank; None if the policy knows the rank or does not need it.
+
+        posteriors: those of the state, if they are computed already
+        """
         return None
 
     def exact(self, state: State) -> bool | None:
@@ -358,8 +428,9 @@ class BuiltinPolicy:
         """Rounds to play until `review` is due; at least 1."""
         return FOREVER
 
-    def review(self, state: State) -> None:
-        """Work between rounds, when due; changes the state in place."""
+    def review(self, state: State) -> State:
+        """The state after the work between rounds, when that is due."""
+        return state
 
     def sweeps(self, state: State) -> Sweeps:
         """Where a compiled run need not stop for a review that would change nothing."""
@@ -367,7 +438,8 @@ class BuiltinPolicy:
 
     def state_from_json(self, text: str) -> State:
         """A state from its text; raises one sentence if policy, problem or rho differ."""
-        return read_state(self.fingerprint(), self.problem, self.init(), text)
+        whose, first = self.fingerprint(), self.init()
+        return read_state(whose, self.problem, first, text, reviews_rank=self.reviews_rank)
 
     def fingerprint(self) -> Fingerprint:
         """Policy, problem and knobs on which the numbers of a state depend."""
@@ -378,22 +450,22 @@ class BuiltinPolicy:
         confidence = self.knobs.confidence
         return {"rho": as_json(confidence.rho), "discount": confidence.discount}
 
-    def _expected(self, evidence: Evidence, pending: Sequence[Query]) -> Evidence:
-        """The evidence if the feedback of every pending query were as predicted.
+    def _expected(self, state: State, pending: Sequence[Query]) -> Learned:
+        """What would be learned if the feedback of every pending query were as predicted.
 
         The estimates do not change and the confidence sets shrink, so the next ask measures something
         else.
         """
         if not pending:
-            return evidence
-        evidence = copy_evidence(evidence)
+            return state.learned
+        evidence = copy_evidence(state.evidence)
         for query in pending:
             checked = checked_query(self.problem, query)
             action = self.problem.lifted(checked.action)
             v, guess = checked.index, dot(action, evidence.centre[checked.index])
             evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # keeps the noise estimate
             absorb(evidence, self.knobs.confidence.rho, action, v, guess)
-        return evidence
+        return state.learned._replace(evidence=evidence)
 
 
 def check_state(policy: BuiltinPolicy, state: State) -> None:

@@ -13,26 +13,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Actions, Body
-from sidestep.core.arm_forms import Forms, Menu
-from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.actions import Actions
+from sidestep.core.arrays import FloatArray
 from sidestep.core.best_action import Found, Place, Telling, best_along, most_telling_in
 from sidestep.core.confidence import Confidence
-from sidestep.core.estimator import Evidence
 from sidestep.core.jit import kernel
 from sidestep.core.linalg import dot
 from sidestep.core.posterior import (
     Posterior,
+    Posteriors,
     Prior,
     draw,
     measured,
     padded,
-    posteriors_of,
     row_weights,
 )
 from sidestep.core.problem import Problem
 from sidestep.core.projection import Frame, gradient, pooled_frame
-from sidestep.core.rank import ranks
+from sidestep.core.rank import doubted_rank
 from sidestep.core.validation import check_positive
 from sidestep.core.variance_reduction import most_telling, variance
 from sidestep.policies import shared_knobs
@@ -40,12 +38,22 @@ from sidestep.policies.base import EXPLORE, PLAY, State
 from sidestep.policies.builtin import (
     BuiltinPolicy,
     Choice,
-    ChoiceOnBall,
     Draws,
-    register,
+    chosen,
+    register_given,
     rounds_left,
 )
-from sidestep.policies.thompson_tolerances import CHALLENGERS, WithinKnobs, caution_for, check_start
+from sidestep.policies.state import Learned
+from sidestep.policies.thompson_tolerances import (
+    CHALLENGERS,
+    INVEST,
+    PRICED_SAMPLE,
+    SAMPLE,
+    WithinKnobs,
+    averages_slopes,
+    caution_for,
+    check_start,
+)
 
 # factor of the posterior spread in draws, where levels are learned or caution is set
 PART_DRAW = 0.4
@@ -57,7 +65,6 @@ class DirectedKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: the rank is in core_set (core/rank.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     informative: float  # eta
     share: float
@@ -118,86 +125,78 @@ def _buys(
     return gain_here < knobs.informative * gain_elsewhere and affordable
 
 
+class Contest(NamedTuple):
+    """The comparison of two actions."""
+
+    slopes: FloatArray  # gradient of the difference of their rewards; (L+1, d)
+    played: FloatArray  # the best action of the first draw; (d,)
+    rival: FloatArray  # that of the second; (d,)
+
+
 @kernel
 def _purchase(
     knobs: DirectedKnobs,
     posterior: Posterior,
-    contest: tuple[FloatArray, FloatArray, FloatArray],
+    contest: Contest,
     place: Place,
     view: Frame,
     coin: float,
     left: float,
 ) -> tuple[bool, Telling, float]:
-    """Whether information is bought, the measurement, and its price; contest: slopes and two actions.
+    """Whether information is bought, the measurement, and its price.
 
     It is bought only if both contenders are uninformative: a measurement along either would remove less
     than `share` of the contested variance.
     """
-    slopes, action, other = contest
+    slopes = contest.slopes
     d, width = slopes.shape[1], posterior.mean.shape[1]
     contested = variance(posterior, padded(slopes, width))
-    _, mine = _telling(knobs, posterior, slopes, action)
-    _, rivals = _telling(knobs, posterior, slopes, other)
-    gain_here = max(mine, rivals)
+    _, at_played = _telling(knobs, posterior, slopes, contest.played)
+    _, at_rival = _telling(knobs, posterior, slopes, contest.rival)
+    gain_here = max(at_played, at_rival)
     if gain_here >= knobs.share * contested:
-        return False, Telling(action, 0, 0, gain_here), 0.0
-    best_information = most_telling_in(place, posterior, knobs.costs, slopes, view.rest)
-    price = dot(action[:d], view.rest) - dot(best_information.action[:d], view.rest)
-    bought = _buys(knobs, contested, gain_here, best_information.gain, price, coin, left)
-    return bought, best_information, price
+        return False, Telling(contest.played, 0, 0, gain_here), 0.0
+    most = most_telling_in(place, posterior, knobs.costs, slopes, view.rest)
+    price = dot(contest.played[:d], view.rest) - dot(most.action[:d], view.rest)
+    bought = _buys(knobs, contested, gain_here, most.gain, price, coin, left)
+    return bought, most, price
 
 
 @kernel
 def _choose(
-    knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
-) -> tuple[Found, int, int]:
-    """The action to play (an arm or an action of a solid), the vector to measure, and the phase."""
-    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
+    knobs: DirectedKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    place: Place,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    posterior, effects = posteriors.full, posteriors.effects
     drawn, weights = draw(effects, draws.normals, 2), row_weights(effects)
-    d = drawn.shape[2]
-    real, doubted = ranks(knobs.rank, core_set, evidence.counts)
+    d, assumed = drawn.shape[2], learned.ranks.assumed
+    doubted = doubted_rank(learned.ranks, learned.evidence.counts)
     chance = draws.normals[:d]
-    view = pooled_frame(drawn[0], weights, real)
+    view = pooled_frame(drawn[0], weights, assumed)
     played = best_along(place, view.rest, chance)
-    other = best_along(place, pooled_frame(drawn[1], weights, doubted).rest, chance).action
-    slopes, differ = _contest(view, played.action[:d], other[:d])
+    rival = best_along(place, pooled_frame(drawn[1], weights, doubted).rest, chance).action
+    slopes, differ = _contest(view, played.action[:d], rival[:d])
     if differ:
-        contest = (slopes, played.action, other)
-        left = rounds_left(knobs.horizon, evidence)
-        bought, told, price = _purchase(
+        contest = Contest(slopes, played.action, rival)
+        left = rounds_left(knobs.horizon, learned.evidence)
+        bought, most, price = _purchase(
             knobs, posterior, contest, place, view, draws.uniforms[0], left
         )
         if bought:
-            return Found(told.action, told.arm, played.value - price), told.vector, EXPLORE
-    if doubted > real:
+            found = Found(most.action, most.arm, played.value - price)
+            return chosen(found, most.vector, EXPLORE, action)
+    if doubted > assumed:
         doubtful = pooled_frame(drawn[0], weights, doubted)
-        slopes, _ = _contest(doubtful, played.action[:d], other[:d])
+        slopes, _ = _contest(doubtful, played.action[:d], rival[:d])
     index, _ = _telling(knobs, posterior, slopes, played.action)
-    return played, index, PLAY
+    return chosen(played, index, PLAY, action)
 
 
-@kernel
-def _on_arms(
-    knobs: DirectedKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
-    forms: Forms,
-    draws: Draws,
-) -> Choice:
-    played, index, phase = _choose(knobs, evidence, core_set, menu, draws)
-    return Choice(played.arm, index, phase, played.value)
-
-
-@kernel
-def _on_ball(
-    knobs: DirectedKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    played, index, phase = _choose(knobs, evidence, core_set, body, draws)
-    return ChoiceOnBall(played.action, index, phase, played.value, np.nan)
-
-
-register(DirectedKnobs, _on_arms, _on_ball)
+register_given(DirectedKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -248,29 +247,44 @@ class DirectedThompson(BuiltinPolicy):
     review = shared_knobs.review_rank
     spectrum = shared_knobs.rank_spectrum
     judges_alone = shared_knobs.judges_alone_within
+    averages_slopes = averages_slopes
 
     def __post_init__(self) -> None:
         for knob in ("informative", "share", "kappa"):
             check_positive(knob, getattr(self, knob))
         common = shared_knobs.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
-        prices = (float(self.informative), float(self.share), float(self.kappa))
-        levels = self.problem.intercept
-        weighs = caution.level == 0.0 and not levels
-        looks_ahead = self.problem.limits is None or weighs
+        has_levels = self.problem.intercept
+        invests = caution.level == 0.0 and not has_levels
+        looks_ahead = self.problem.limits is None or invests
         horizon = shared_knobs.horizon_of(self.horizon, looks_ahead=looks_ahead)
-        knobs: DirectedKnobs | WithinKnobs = DirectedKnobs(*common, *prices, levels, horizon)
-        if self.problem.limits is not None:
-            draws = (1.0, CHALLENGERS) if weighs else (PART_DRAW, 0)
-            rule = (*draws, float(self.kappa), True, levels)
-            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution, horizon)
+        knobs: DirectedKnobs | WithinKnobs
+        if self.problem.limits is None:
+            knobs = DirectedKnobs(
+                **common._asdict(),
+                informative=float(self.informative),
+                share=float(self.share),
+                kappa=float(self.kappa),
+                has_levels=has_levels,
+                horizon=horizon,
+            )
+        else:
+            knobs = WithinKnobs(
+                **common._asdict(),
+                limits=self.problem.limits,
+                rule=INVEST if invests else SAMPLE if caution.level > 0.0 else PRICED_SAMPLE,
+                spread=1.0 if invests else PART_DRAW,
+                kappa=float(self.kappa),
+                is_directed=True,
+                has_levels=has_levels,
+                caution=caution,
+                horizon=horizon,
+            )
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """The posterior draws, and a coin that decides whether an expensive action is played."""
-        draws = 2
-        if isinstance(self.knobs, WithinKnobs):
-            draws = max(draws, self.knobs.challengers)
+        draws = CHALLENGERS if self.averages_slopes() else 2
         return 1, draws * self.problem.n_vectors * self.problem.width
 
     def check(self, state: State, actions: Actions) -> None:

@@ -5,28 +5,27 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sidestep.core.actions import Body, farthest
-from sidestep.core.arm_forms import PRECISION, Forms, Menu, arm_of, winner
-from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.best_action import best_in
+from sidestep.core.arm_forms import PRECISION, Forms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.best_action import Place, any_in, best_along, best_in, draw_one
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.jit import kernel
-from sidestep.core.linalg import dot, plug_in, total
+from sidestep.core.linalg import plug_in, total
 from sidestep.core.problem import TARGET, Limits, Problem
 from sidestep.core.validation import check_choice, check_positive
-from sidestep.policies.base import EXPLORE, PLAY, State
+from sidestep.policies.base import EXPLORE, PLAY
 from sidestep.policies.builtin import (
     BuiltinPolicy,
     Choice,
-    ChoiceOnBall,
     Draws,
     Watch,
-    draw_one,
+    chosen,
     monitor_for,
     register,
 )
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
+from sidestep.policies.state import Learned
 
 
 class EpsilonGreedyKnobs(NamedTuple):
@@ -69,81 +68,43 @@ def _explored_index(knobs: Coin, evidence: Evidence, draws: Draws) -> int:
 
 
 @kernel
-def _on_arms(
+def _choose(
     knobs: EpsilonGreedyKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
+    learned: Learned,
+    place: Place,
     forms: Forms,
     draws: Draws,
+    action: FloatArray,
 ) -> Choice:
-    K = menu.squared.size
+    evidence = learned.evidence
     if _explores(knobs, evidence, draws):
-        return Choice(
-            draw_one(draws.uniforms[1], K), _explored_index(knobs, evidence, draws), EXPLORE, np.nan
-        )
-    best = plug_in(evidence.centre, knobs.rank)
-    arm, _ = winner(menu, best)
-    return Choice(arm, TARGET, PLAY, dot(arm_of(menu, arm), best))
+        found = any_in(place, draws.uniforms[1], draws.normals)
+        return chosen(found, _explored_index(knobs, evidence, draws), EXPLORE, action)
+    estimated = plug_in(evidence.centre, knobs.rank)
+    return chosen(best_along(place, estimated, draws.normals), TARGET, PLAY, action)
 
 
 @kernel
-def _on_ball(
-    knobs: EpsilonGreedyKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    chance = farthest(body, draws.normals)
-    if _explores(knobs, evidence, draws):
-        return ChoiceOnBall(
-            chance, _explored_index(knobs, evidence, draws), EXPLORE, np.nan, np.nan
-        )
-    best = plug_in(evidence.centre, knobs.rank)
-    action = farthest(body, best) if dot(best, best) > 0.0 else chance
-    return ChoiceOnBall(action, TARGET, PLAY, dot(action, best), np.nan)
-
-
-@kernel
-def _effects(knobs: EpsilonGreedyWithinKnobs, evidence: Evidence) -> FloatArray:
-    """The estimates of the effects, without the levels; (L+1, d)."""
-    d = evidence.centre.shape[1] - (1 if knobs.has_levels else 0)
-    return evidence.centre[:, :d].copy()
-
-
-@kernel
-def _within_on_arms(
+def _choose_within(
     knobs: EpsilonGreedyWithinKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
+    learned: Learned,
+    place: Place,
     forms: Forms,
     draws: Draws,
+    action: FloatArray,
 ) -> Choice:
     """Every round measures a random vector: the target alone, as in the paper, shows no side effect."""
+    evidence = learned.evidence
     if _explores(knobs, evidence, draws):
-        arm = draw_one(draws.uniforms[1], menu.squared.size)
-        return Choice(arm, _explored_index(knobs, evidence, draws), EXPLORE, np.nan)
-    best = best_in(menu, knobs.limits, _effects(knobs, evidence))
-    return Choice(best.arm, draw_one(draws.uniforms[2], evidence.counts.size), PLAY, best.value)
+        found = any_in(place, draws.uniforms[1], draws.normals)
+        return chosen(found, _explored_index(knobs, evidence, draws), EXPLORE, action)
+    d = evidence.centre.shape[1] - (1 if knobs.has_levels else 0)
+    best = best_in(place, knobs.limits, evidence.centre[:, :d].copy())
+    return chosen(best, draw_one(draws.uniforms[2], evidence.counts.size), PLAY, action)
 
 
-@kernel
-def _within_on_ball(
-    knobs: EpsilonGreedyWithinKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    body: Body,
-    draws: Draws,
-) -> ChoiceOnBall:
-    if _explores(knobs, evidence, draws):
-        chance = farthest(body, draws.normals)
-        index = _explored_index(knobs, evidence, draws)
-        return ChoiceOnBall(chance, index, EXPLORE, np.nan, np.nan)
-    best = best_in(body, knobs.limits, _effects(knobs, evidence))
-    index = draw_one(draws.uniforms[2], evidence.counts.size)
-    return ChoiceOnBall(best.action, index, PLAY, best.value, np.nan)
-
-
-register(EpsilonGreedyKnobs, _on_arms, _on_ball)
-register(EpsilonGreedyWithinKnobs, _within_on_arms, _within_on_ball)
+register(EpsilonGreedyKnobs, _choose)
+register(EpsilonGreedyWithinKnobs, _choose_within)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -190,25 +151,36 @@ class EpsilonGreedy(BuiltinPolicy):
         confidence = confidence_for(
             self.problem, rho=self.rho, delta=0.5, needs_noise=False, follows_tolerances=True
         )
-        coin = (float(self.epsilon), self.explore_index == "protected")
+        epsilon, protected_only = float(self.epsilon), self.explore_index == "protected"
         monitor_for(self.lock_in, self.patience)
         limits = self.problem.limits
         knobs: EpsilonGreedyKnobs | EpsilonGreedyWithinKnobs
         if limits is not None:
             knobs = EpsilonGreedyWithinKnobs(
-                PRECISION, confidence, limits, *coin, self.problem.intercept
+                metric=PRECISION,
+                confidence=confidence,
+                limits=limits,
+                epsilon=epsilon,
+                protected_only=protected_only,
+                has_levels=self.problem.intercept,
             )
         else:
             rank = known_rank(self.problem, "EpsilonGreedy")
-            knobs = EpsilonGreedyKnobs(PRECISION, confidence, rank, *coin)
+            knobs = EpsilonGreedyKnobs(
+                metric=PRECISION,
+                confidence=confidence,
+                rank=rank,
+                epsilon=epsilon,
+                protected_only=protected_only,
+            )
         object.__setattr__(self, "knobs", knobs)
 
-    def watch(self, state: State) -> Watch | None:
+    def watch(self, learned: Learned) -> Watch | None:
         """The lock-in monitor; within tolerances there is none."""
         if isinstance(self.knobs, EpsilonGreedyWithinKnobs):
             return None
         monitor = monitor_for(self.lock_in, self.patience)
-        return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.rank)
+        return Watch(monitor, self.knobs.confidence, learned.evidence, self.knobs.rank)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """A coin, an arm and an index; on the ball a direction."""

@@ -3,20 +3,18 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
-from sidestep.core.actions import Body, farthest
-from sidestep.core.arm_forms import PRECISION, Forms, Menu, winner
-from sidestep.core.arrays import IntArray
+from sidestep.core.arm_forms import PRECISION, Forms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.best_action import Place, any_in, best_along
 from sidestep.core.confidence import Confidence
-from sidestep.core.estimator import Evidence
 from sidestep.core.jit import kernel
-from sidestep.core.linalg import dot, plug_in, total
+from sidestep.core.linalg import plug_in, total
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.validation import check_integer
 from sidestep.policies.base import EXPLORE, PLAY
-from sidestep.policies.builtin import BuiltinPolicy, Choice, ChoiceOnBall, Draws, draw_one, register
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Draws, chosen, register
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
+from sidestep.policies.state import Learned
 
 
 class ExploreThenCommitKnobs(NamedTuple):
@@ -29,36 +27,24 @@ class ExploreThenCommitKnobs(NamedTuple):
 
 
 @kernel
-def _on_arms(
+def _choose(
     knobs: ExploreThenCommitKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
+    learned: Learned,
+    place: Place,
     forms: Forms,
     draws: Draws,
+    action: FloatArray,
 ) -> Choice:
-    seen = total(evidence.counts, 0)
-    K = menu.squared.size
+    counts = learned.evidence.counts
+    seen = total(counts, 0)
     if seen < knobs.rounds:
-        return Choice(draw_one(draws.uniforms[0], K), seen % evidence.counts.size, EXPLORE, np.nan)
-    arm, value = winner(menu, plug_in(evidence.centre, knobs.rank))
-    return Choice(arm, TARGET, PLAY, value)
+        found = any_in(place, draws.uniforms[0], draws.normals)
+        return chosen(found, seen % counts.size, EXPLORE, action)
+    estimated = plug_in(learned.evidence.centre, knobs.rank)
+    return chosen(best_along(place, estimated, draws.normals), TARGET, PLAY, action)
 
 
-@kernel
-def _on_ball(
-    knobs: ExploreThenCommitKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    seen = total(evidence.counts, 0)
-    chance = farthest(body, draws.normals)
-    if seen < knobs.rounds:
-        return ChoiceOnBall(chance, seen % evidence.counts.size, EXPLORE, np.nan, np.nan)
-    best = plug_in(evidence.centre, knobs.rank)
-    action = farthest(body, best) if dot(best, best) > 0.0 else chance
-    return ChoiceOnBall(action, TARGET, PLAY, dot(action, best), np.nan)
-
-
-register(ExploreThenCommitKnobs, _on_arms, _on_ball)
+register(ExploreThenCommitKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

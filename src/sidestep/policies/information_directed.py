@@ -34,10 +34,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sidestep.core.actions import Actions, Arms, Body, farthest
-from sidestep.core.arm_forms import Forms, Menu, arm_of, scores
-from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.best_action import best_expected_in, best_in
+from sidestep.core.actions import ON_A_SOLID, Actions, Arms, Body, farthest
+from sidestep.core.arm_forms import Menu, arm_of, scores
+from sidestep.core.arrays import FloatArray
+from sidestep.core.best_action import Place, best_expected_in, best_in
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
 from sidestep.core.information_ratio import (
@@ -51,38 +51,38 @@ from sidestep.core.information_ratio import (
     picked,
     standing,
 )
-from sidestep.core.jit import kernel
+from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import apply, copy_into, dot, scaled
 from sidestep.core.objective import expected_values, steepness_within, values_within
 from sidestep.core.posterior import (
     Posterior,
+    Posteriors,
     Prior,
     draw,
-    effects_alone,
     measured,
     padded_vector,
-    posteriors_of,
     row_weights,
 )
-from sidestep.core.prior_width import doubting_posterior_of
 from sidestep.core.problem import Limits, Problem
 from sidestep.core.projection import Frame, gradient, pooled_frame
-from sidestep.core.rank import REAL
+from sidestep.core.rank import Ranks
 from sidestep.policies import shared_knobs
 from sidestep.policies.base import EXPLORE, PHASES, PLAY
 from sidestep.policies.builtin import (
     BuiltinPolicy,
     Choice,
-    ChoiceOnBall,
     Draws,
-    register,
+    register_given,
     rounds_left,
 )
+from sidestep.policies.state import Learned
 from sidestep.policies.thompson_tolerances import (
     CHALLENGERS,
+    INVEST,
     WithinKnobs,
+    averages_slopes,
     caution_for,
-    on_arms_within,
+    choose_within,
 )
 
 DRAWS = 16  # with 32 regret is the same, with 8 larger: benchmarks/information.py
@@ -114,14 +114,14 @@ def settle(
     slopes: gradient of every contest; (C, L+1, width)
     rounds: number of rounds within which a measurement must pay for itself to be made at once
     """
-    told, vectors = best_measurement(information(posterior, slopes, menu), costs)
-    mixture = best_mixture(stand.regret, told)
+    gained, vectors = best_measurement(information(posterior, slopes, menu), costs)
+    mixture = best_mixture(stand.regret, gained)
     arm, asked = picked(mixture, coin), dearer(stand.regret, mixture)
     least = stand.regret[stand.leader]
-    if pays_back(least, stand.regret[asked] - least, told[asked] / slopes.shape[0], rounds):
+    if pays_back(least, stand.regret[asked] - least, gained[asked] / slopes.shape[0], rounds):
         arm = asked
     phase = PLAY if _wins(stand, arm) else EXPLORE
-    return Choice(arm, vectors[arm], phase, np.nan)
+    return Choice(arm, vectors[arm], phase, np.nan, np.nan)
 
 
 @kernel
@@ -152,12 +152,9 @@ class InformationWithinKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # not used
     costs: FloatArray  # (L+1,)
     limits: Limits
-    has_levels: (
-        bool  # the last coordinate of every vector is its level, which is not part of the value
-    )
+    has_levels: bool  # the last coordinate of every vector is its level, not part of the value
 
 
 class KnownLevelsKnobs(WithinKnobs):
@@ -181,13 +178,13 @@ def _values_within(limits: Limits, effects: Posterior, drawn: FloatArray, menu: 
 @kernel
 def _decide_within(
     knobs: InformationWithinKnobs | KnownLevelsKnobs,
-    known: tuple[Posterior, Posterior],
+    posteriors: Posteriors,
     drawn: FloatArray,
     menu: Menu,
     coin: float,
 ) -> Choice:
-    """The arm and the vector to measure; known: the posterior with levels, and without."""
-    posterior, effects = known
+    """The arm and the vector to measure."""
+    posterior, effects = posteriors.full, posteriors.effects
     values = _values_within(knobs.limits, effects, drawn, menu)
     stand = standing(values)
     found = contests(stand, CONTESTS)
@@ -197,7 +194,7 @@ def _decide_within(
         _contest_within(knobs.limits, effects, first, second, slopes[c])
     # 0 rounds: no measurement is made at once; that had a tenth more regret at R = 0.5 (docs/panel.md)
     choice = settle(knobs.costs, posterior, stand, slopes, menu, 0.0, coin)
-    return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
+    return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm], np.nan)
 
 
 @kernel
@@ -206,14 +203,14 @@ def _contest_within(
 ) -> None:
     """Write the gradient of the difference of two values in every effect into `out` (L+1, d)."""
     n, d = effects.mean.shape
-    mine = _slopes_within(limits, effects, first[:d])
-    theirs = _slopes_within(limits, effects, second[:d])
+    at_first = _slopes_within(limits, effects, first[:d])
+    at_second = _slopes_within(limits, effects, second[:d])
     same = True
     for j in range(d):
         same = same and first[j] == second[j]
     for v in range(n):
         for j in range(d):
-            out[v, j] = mine[v] * first[j] - (0.0 if same else theirs[v] * second[j])
+            out[v, j] = at_first[v] * first[j] - (0.0 if same else at_second[v] * second[j])
 
 
 @kernel
@@ -227,34 +224,78 @@ def _slopes_within(limits: Limits, effects: Posterior, action: FloatArray) -> Fl
     return steepness
 
 
+@by_type
+def _candidates_within(
+    place: Place,
+    limits: Limits,
+    posteriors: Posteriors,
+    drawn: FloatArray,
+    action_bound: float,
+) -> Menu:
+    """The arms; in a solid some candidate actions, as arms."""
+    raise NotImplementedError
+
+
 @kernel
-def _on_arms_within(
-    knobs: InformationWithinKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
+def _arms_within(
     menu: Menu,
-    forms: Forms,
-    draws: Draws,
-) -> Choice:
-    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
-    drawn = draw(effects, draws.normals, DRAWS)
-    return _decide_within(knobs, (posterior, effects), drawn, menu, draws.uniforms[0])
+    limits: Limits,
+    posteriors: Posteriors,
+    drawn: FloatArray,
+    action_bound: float,
+) -> Menu:
+    return menu
 
 
 @kernel
-def _on_ball_within(
-    knobs: InformationWithinKnobs | KnownLevelsKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
+def _in_solid_within(
     body: Body,
+    limits: Limits,
+    posteriors: Posteriors,
+    drawn: FloatArray,
+    action_bound: float,
+) -> Menu:
+    actions = _shortlist_within(limits, posteriors.effects, drawn, body)
+    return menu_of(actions, posteriors.full.mean.shape[1], action_bound)
+
+
+FAMILIES[_candidates_within].update({Menu: _arms_within, Body: _in_solid_within})
+
+
+@by_type
+def _played(place: Place, choice: Choice, menu: Menu, action: FloatArray) -> Choice:
+    """The choice among arms; in a solid that of a candidate, which is written into `action` (d,)."""
+    raise NotImplementedError
+
+
+@kernel
+def _played_arm(place: Menu, choice: Choice, menu: Menu, action: FloatArray) -> Choice:
+    return choice
+
+
+@kernel
+def _played_in_solid(place: Body, choice: Choice, menu: Menu, action: FloatArray) -> Choice:
+    for j in range(action.size):
+        action[j] = menu.columns[j, choice.arm]
+    return Choice(ON_A_SOLID, choice.vector, choice.phase, choice.value, choice.bound)
+
+
+FAMILIES[_played].update({Menu: _played_arm, Body: _played_in_solid})
+
+
+@kernel
+def _choose_within(
+    knobs: InformationWithinKnobs | KnownLevelsKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    place: Place,
     draws: Draws,
-) -> ChoiceOnBall:
-    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
-    drawn = draw(effects, draws.normals, DRAWS)
-    actions = _shortlist_within(knobs.limits, effects, drawn, body)
-    menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
-    choice = _decide_within(knobs, (posterior, effects), drawn, menu, draws.uniforms[0])
-    return ChoiceOnBall(actions[choice.arm], choice.vector, choice.phase, choice.value, np.nan)
+    action: FloatArray,
+) -> Choice:
+    drawn, bound = draw(posteriors.effects, draws.normals, DRAWS), knobs.confidence.action_bound
+    menu = _candidates_within(place, knobs.limits, posteriors, drawn, bound)
+    choice = _decide_within(knobs, posteriors, drawn, menu, draws.uniforms[0])
+    return _played(place, choice, menu, action)
 
 
 @kernel
@@ -283,8 +324,60 @@ def _shortlist_within(
     return actions
 
 
-register(InformationWithinKnobs, _on_arms_within, _on_ball_within)
-register(KnownLevelsKnobs, on_arms_within, _on_ball_within)
+@by_type
+def _choose_known_levels(
+    place: Place,
+    knobs: KnownLevelsKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    """Where levels are known: over arms the rule of DirectedThompson, in a solid the rule above."""
+    raise NotImplementedError
+
+
+@kernel
+def _known_levels_of_arms(
+    menu: Menu,
+    knobs: KnownLevelsKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    return choose_within(knobs, posteriors, learned, menu, draws, action)
+
+
+@kernel
+def _known_levels_in_solid(
+    body: Body,
+    knobs: KnownLevelsKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    return _choose_within(knobs, posteriors, learned, body, draws, action)
+
+
+FAMILIES[_choose_known_levels].update({Menu: _known_levels_of_arms, Body: _known_levels_in_solid})
+
+
+@kernel
+def _choose_by_place(
+    knobs: KnownLevelsKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    place: Place,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    return _choose_known_levels(place, knobs, posteriors, learned, draws, action)
+
+
+register_given(InformationWithinKnobs, _choose_within)
+register_given(KnownLevelsKnobs, _choose_by_place)
 
 
 class InformationKnobs(NamedTuple):
@@ -293,25 +386,19 @@ class InformationKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: the rank is in core_set (core/rank.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     has_levels: bool  # whether the last learned coordinate is the level (core/posterior.py)
     horizon: float  # rounds that will be played; 0: not known
 
 
 @kernel(small=True)
-def _views(
-    knobs: InformationKnobs, effects: Posterior, core_set: IntArray, normals: FloatArray
-) -> list[Frame]:
+def _views(effects: Posterior, ranks: Ranks, normals: FloatArray) -> list[Frame]:
     """The frame of every draw: its protected subspace and projected target."""
     drawn, weights = draw(effects, normals, DRAWS), row_weights(effects)
-    real, reaching = knobs.rank, knobs.rank
-    if knobs.rank < 0:
-        real, reaching = 0, 0
-        for v in range(1, core_set.size):
-            real += core_set[v] == REAL
-            reaching += core_set[v] != 0
-    return [pooled_frame(drawn[n], weights, real if n % 2 == 0 else reaching) for n in range(DRAWS)]
+    return [
+        pooled_frame(drawn[n], weights, ranks.assumed if n % 2 == 0 else ranks.possible)
+        for n in range(DRAWS)
+    ]
 
 
 @kernel(small=True)
@@ -335,7 +422,7 @@ def _decide(
         first, second = arm_of(menu, found[c, 0]), arm_of(menu, found[c, 1])
         _contest(views[found[c, 2]], first, second, slopes[c])
     choice = settle(knobs.costs, posterior, stand, slopes, menu, rounds, coin)
-    return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm])
+    return Choice(choice.arm, choice.vector, choice.phase, values[0, choice.arm], np.nan)
 
 
 @kernel(small=True)
@@ -351,34 +438,59 @@ def _contest(view: Frame, first: FloatArray, second: FloatArray, out: FloatArray
         copy_into(slopes[v], out[v])
 
 
-@kernel(small=True)
-def _on_arms(
-    knobs: InformationKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
-    forms: Forms,
-    draws: Draws,
-) -> Choice:
-    posterior = doubting_posterior_of(knobs.prior, evidence)
-    effects = effects_alone(posterior, knobs.has_levels)
-    views = _views(knobs, effects, core_set, draws.normals)
-    rounds = rounds_to_pay(knobs.horizon, evidence)
-    return _decide(knobs, posterior, views, menu, rounds, draws.uniforms[0])
+@by_type
+def _candidates(
+    place: Place,
+    posteriors: Posteriors,
+    views: list[Frame],
+    normals: FloatArray,
+    action_bound: float,
+) -> Menu:
+    """The arms; in a solid some candidate actions, as arms."""
+    raise NotImplementedError
 
 
 @kernel
-def _on_ball(
-    knobs: InformationKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    posterior = doubting_posterior_of(knobs.prior, evidence)
-    effects = effects_alone(posterior, knobs.has_levels)
-    views = _views(knobs, effects, core_set, draws.normals)
-    actions = _shortlist(effects, views, body, draws.normals)
-    menu = menu_of(actions, posterior.mean.shape[1], knobs.confidence.action_bound)
-    rounds = rounds_to_pay(knobs.horizon, evidence)
-    choice = _decide(knobs, posterior, views, menu, rounds, draws.uniforms[0])
-    return ChoiceOnBall(actions[choice.arm], choice.vector, choice.phase, choice.value, np.nan)
+def _arms(
+    menu: Menu,
+    posteriors: Posteriors,
+    views: list[Frame],
+    normals: FloatArray,
+    action_bound: float,
+) -> Menu:
+    return menu
+
+
+@kernel
+def _in_solid(
+    body: Body,
+    posteriors: Posteriors,
+    views: list[Frame],
+    normals: FloatArray,
+    action_bound: float,
+) -> Menu:
+    actions = _shortlist(posteriors.effects, views, body, normals)
+    return menu_of(actions, posteriors.full.mean.shape[1], action_bound)
+
+
+FAMILIES[_candidates].update({Menu: _arms, Body: _in_solid})
+
+
+@kernel(small=True)
+def _choose(
+    knobs: InformationKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    place: Place,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    views = _views(posteriors.effects, learned.ranks, draws.normals)
+    bound = knobs.confidence.action_bound
+    menu = _candidates(place, posteriors, views, draws.normals, bound)
+    rounds = rounds_to_pay(knobs.horizon, learned.evidence)
+    choice = _decide(knobs, posteriors.full, views, menu, rounds, draws.uniforms[0])
+    return _played(place, choice, menu, action)
 
 
 @kernel
@@ -405,7 +517,7 @@ def _shortlist(
     return actions
 
 
-register(InformationKnobs, _on_arms, _on_ball)
+register_given(InformationKnobs, _choose, doubts=True)
 
 
 Knobs: TypeAlias = InformationKnobs | InformationWithinKnobs | KnownLevelsKnobs
@@ -443,6 +555,7 @@ class InformationDirected(BuiltinPolicy):
     rounds_until_review = shared_knobs.rounds_until_rank_review
     review = shared_knobs.review_rank
     spectrum = shared_knobs.rank_spectrum
+    averages_slopes = averages_slopes
 
     def __post_init__(self) -> None:
         doubt = self.delta if self.problem.tolerance is None else 0.0
@@ -450,13 +563,23 @@ class InformationDirected(BuiltinPolicy):
         limits, has_levels = self.problem.limits, self.problem.intercept
         looks_ahead = limits is None or not has_levels
         horizon = shared_knobs.horizon_of(self.horizon, looks_ahead=looks_ahead)
-        knobs: Knobs = InformationKnobs(*common, has_levels, horizon)
-        if limits is not None and has_levels:
-            knobs = InformationWithinKnobs(*common, limits, has_levels)
-        elif limits is not None:
-            caution = caution_for(self.problem, 0.0, None)
-            rule = (1.0, CHALLENGERS, np.inf, True, has_levels)
-            knobs = KnownLevelsKnobs(*common, limits, *rule, caution, horizon)
+        knobs: Knobs
+        if limits is None:
+            knobs = InformationKnobs(**common._asdict(), has_levels=has_levels, horizon=horizon)
+        elif has_levels:
+            knobs = InformationWithinKnobs(**common._asdict(), limits=limits, has_levels=has_levels)
+        else:
+            knobs = KnownLevelsKnobs(
+                **common._asdict(),
+                limits=limits,
+                rule=INVEST,
+                spread=1.0,
+                kappa=0.0,  # not read: with INVEST a price must be worth what it teaches
+                is_directed=True,
+                has_levels=has_levels,
+                caution=caution_for(self.problem, 0.0, None),
+                horizon=horizon,
+            )
         object.__setattr__(self, "knobs", knobs)
 
     def judges_alone(self, phase: str, actions: Actions) -> bool:

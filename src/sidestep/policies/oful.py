@@ -8,25 +8,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Body
+from sidestep.core.actions import Body, farthest
 from sidestep.core.arm_forms import COVARIANCE, Forms, Menu, fill
-from sidestep.core.arrays import IntArray
-from sidestep.core.confidence import Confidence, ellipsoids, radius
+from sidestep.core.arrays import FloatArray
+from sidestep.core.best_action import Place
+from sidestep.core.confidence import Confidence, radius
 from sidestep.core.estimator import Evidence
-from sidestep.core.jit import kernel
-from sidestep.core.linalg import lowest_argmax
-from sidestep.core.optimism_ball import optimistic_action
+from sidestep.core.jit import FAMILIES, by_type, kernel
+from sidestep.core.linalg import copy_into, lowest_argmax
+from sidestep.core.optimism import Optimum, optimistic_on_ball
 from sidestep.core.problem import TARGET, Problem
 from sidestep.policies.base import PLAY
 from sidestep.policies.builtin import (
     BuiltinPolicy,
     Choice,
-    ChoiceOnBall,
     Draws,
-    random_direction,
     register,
 )
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
+from sidestep.policies.state import Learned
 
 
 class OFULKnobs(NamedTuple):
@@ -36,31 +36,71 @@ class OFULKnobs(NamedTuple):
     confidence: Confidence
 
 
+@by_type
+def _most_plausible(
+    place: Place,
+    confidence: Confidence,
+    evidence: Evidence,
+    forms: Forms,
+    normals: FloatArray,
+    action: FloatArray,
+) -> Optimum:
+    """The action with the largest plausible <a, theta_0>; on the ball it is written into `action`."""
+    raise NotImplementedError
+
+
 @kernel(refcounts=False)
-def _on_arms(
-    knobs: OFULKnobs, evidence: Evidence, core_set: IntArray, menu: Menu, forms: Forms, draws: Draws
-) -> Choice:
-    fill(forms, evidence, knobs.confidence.rho, menu, TARGET)
-    set_radius = radius(knobs.confidence, evidence, TARGET)
+def _most_plausible_arm(
+    menu: Menu,
+    confidence: Confidence,
+    evidence: Evidence,
+    forms: Forms,
+    normals: FloatArray,
+    action: FloatArray,
+) -> Optimum:
+    fill(forms, evidence, confidence.rho, menu, TARGET)
+    set_radius = radius(confidence, evidence, TARGET)
     values = forms.workspace.values[: menu.squared.size]
     for k in range(values.size):
         values[k] = forms.linear[TARGET, k] + set_radius * forms.unit_width[TARGET, k]
     arm = lowest_argmax(values)
-    return Choice(arm, TARGET, PLAY, values[arm])
+    return Optimum(arm, values[arm], np.nan)
 
 
 @kernel
-def _on_ball(
-    knobs: OFULKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    sets = ellipsoids(knobs.confidence, evidence, np.zeros(1, np.int64))
-    action, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, 1e-2)
+def _most_plausible_on_ball(
+    body: Body,
+    confidence: Confidence,
+    evidence: Evidence,
+    forms: Forms,
+    normals: FloatArray,
+    action: FloatArray,
+) -> Optimum:
+    forms.workspace.rows[0] = TARGET
+    found = optimistic_on_ball(body, confidence, evidence, forms, 1, normals, action)
     if evidence.counts[TARGET] == 0:  # nothing is known: all directions are equally good (A14)
-        action = random_direction(draws.normals)
-    return ChoiceOnBall(action, TARGET, PLAY, value, bound)
+        copy_into(farthest(body, normals), action)
+    return found
 
 
-register(OFULKnobs, _on_arms, _on_ball)
+FAMILIES[_most_plausible].update({Menu: _most_plausible_arm, Body: _most_plausible_on_ball})
+
+
+@kernel(refcounts=False)
+def _choose(
+    knobs: OFULKnobs,
+    learned: Learned,
+    place: Place,
+    forms: Forms,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    evidence = learned.evidence
+    best = _most_plausible(place, knobs.confidence, evidence, forms, draws.normals, action)
+    return Choice(best.arm, TARGET, PLAY, best.value, best.bound)
+
+
+register(OFULKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,29 +1,41 @@
 """Protected LinUCB (Alg. 2): CORE-SET first, then optimism over the target and the core set."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sidestep.core import core_set as coreset
-from sidestep.core.actions import REACHED, Actions, Arms, Body, name_directions, off_menu, unreached
+from sidestep.core.actions import (
+    ON_A_SOLID,
+    REACHED,
+    Actions,
+    Arms,
+    Body,
+    name_directions,
+    off_menu,
+    unreached,
+    write_basis_vector,
+)
 from sidestep.core.arm_forms import Forms, Menu, both_forms
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.best_action import Place
 from sidestep.core.confidence import Confidence, ellipsoids, widest
 from sidestep.core.core_set import (
     NO_SWEEPS,
     CoreSetRule,
     Sweeps,
+    core_set_of,
     end_core_set,
     printed_scale,
     write_best_rows,
 )
 from sidestep.core.estimator import Evidence, clear
-from sidestep.core.jit import kernel
+from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import cholesky, inverse_into, lowest_argmax, members, total
-from sidestep.core.optimism_arms import SURROGATES, Surrogate, optimistic_values
-from sidestep.core.optimism_ball import optimistic_action
+from sidestep.core.optimism import optimistic_in, write_chosen
+from sidestep.core.optimism_arms import SURROGATES, Surrogate
 from sidestep.core.problem import Problem
 from sidestep.core.validation import check_choice, check_integer, check_probability
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
@@ -32,17 +44,13 @@ from sidestep.policies.builtin import (
     FOREVER,
     BuiltinPolicy,
     Choice,
-    ChoiceOnBall,
     Draws,
     Watch,
     monitor_for,
-    random_direction,
     register,
 )
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
-from sidestep.policies.state import State
-
-TOLERANCE = 1e-2  # relative gap at which the search for the optimistic action on the ball stops
+from sidestep.policies.state import Learned, State
 
 
 class ProtectedLinUCBKnobs(NamedTuple):
@@ -95,49 +103,68 @@ def _broadest_arm(gram: FloatArray, menu: Menu) -> int:
     return lowest_argmax(widths)
 
 
-@kernel(refcounts=False)
-def _on_arms(
+@by_type
+def _spanning_action(
+    place: Place,
+    axis: int,
     knobs: ProtectedLinUCBKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
+    gram: FloatArray,
+    action: FloatArray,
+) -> int:
+    """What CORE-SET plays: its code among arms; on the ball e_{axis+1}, written into `action`."""
+    raise NotImplementedError
+
+
+@kernel(refcounts=False)
+def _spanning_arm(
     menu: Menu,
+    axis: int,
+    knobs: ProtectedLinUCBKnobs,
+    gram: FloatArray,
+    action: FloatArray,
+) -> int:
+    return off_menu(axis) if knobs.basis else _broadest_arm(gram, menu)
+
+
+@kernel(refcounts=False)
+def _spanning_axis(
+    body: Body,
+    axis: int,
+    knobs: ProtectedLinUCBKnobs,
+    gram: FloatArray,
+    action: FloatArray,
+) -> int:
+    write_basis_vector(off_menu(axis), action)
+    return ON_A_SOLID
+
+
+FAMILIES[_spanning_action].update({Menu: _spanning_arm, Body: _spanning_axis})
+
+
+@kernel(refcounts=False)
+def _choose(
+    knobs: ProtectedLinUCBKnobs,
+    learned: Learned,
+    place: Place,
     forms: Forms,
     draws: Draws,
+    action: FloatArray,
 ) -> Choice:
+    evidence, core_set = learned.evidence, learned.core_set
     if core_set[0] == 0:
         axis, index = _core_set_query(evidence.counts, evidence.centre.shape[1])
-        arm = off_menu(axis) if knobs.basis else _broadest_arm(evidence.gram[index], menu)
-        return Choice(arm, index, CORE_SET, np.nan)
+        arm = _spanning_action(place, axis, knobs, evidence.gram[index], action)
+        return Choice(arm, index, CORE_SET, np.nan, np.nan)
     n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.workspace.rows)
-    optimistic_values(knobs.surrogate, knobs.confidence, evidence, menu, forms, n)
-    values = forms.workspace.values[: menu.squared.size]
-    arm = lowest_argmax(values)
-    index = _query(knobs, evidence, core_set, menu.columns[:, arm])
-    return Choice(arm, index, PLAY, values[arm])
+    best = optimistic_in(
+        place, knobs.surrogate, knobs.confidence, evidence, forms, n, draws.normals, action
+    )
+    write_chosen(place, best.arm, action)
+    index = _query(knobs, evidence, core_set, action)
+    return Choice(best.arm, index, PLAY, best.value, best.bound)
 
 
-@kernel
-def _on_ball(
-    knobs: ProtectedLinUCBKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    d = evidence.centre.shape[1]
-    if core_set[0] == 0:
-        axis, index = _core_set_query(evidence.counts, d)
-        action: FloatArray = np.zeros(d)
-        action[axis] = 1.0
-        return ChoiceOnBall(action, index, CORE_SET, np.nan, np.nan)
-    rows = np.empty(core_set.size, np.int64)
-    rows = rows[: _play_rows(knobs.adaptive, evidence.centre, core_set, rows)]
-    action, value, bound = random_direction(draws.normals), 0.0, 0.0
-    if rows.size <= d:  # otherwise the projected target is zero, and so is every reward
-        sets = ellipsoids(knobs.confidence, evidence, rows)
-        best, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, TOLERANCE)
-        if total(evidence.counts, 0) > 0:  # otherwise all directions are equally good (A14)
-            action = best
-    return ChoiceOnBall(action, _query(knobs, evidence, core_set, action), PLAY, value, bound)
-
-
-register(ProtectedLinUCBKnobs, _on_arms, _on_ball)
+register(ProtectedLinUCBKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -208,12 +235,12 @@ class ProtectedLinUCB(BuiltinPolicy):
         confidence = confidence_for(self.problem, rho=self.rho, delta=share, radius=self.radius)
         adaptive = self.coreset == "adaptive" and self.problem.n_protected > 0
         knobs = ProtectedLinUCBKnobs(
-            SURROGATES[self.surrogate].metric,
-            confidence,
-            SURROGATES[self.surrogate],
-            self.problem.subspace_dim if adaptive else None,
-            self.design == "basis",
-            self.literal,
+            metric=SURROGATES[self.surrogate].metric,
+            confidence=confidence,
+            surrogate=SURROGATES[self.surrogate],
+            adaptive=self.problem.subspace_dim if adaptive else None,
+            basis=self.design == "basis",
+            literal=self.literal,
         )
         monitor_for(self.lock_in, self.patience)
         object.__setattr__(self, "rule", self._rule())
@@ -273,15 +300,15 @@ class ProtectedLinUCB(BuiltinPolicy):
         """State before the first round; where L = s the core set is known at once (A12)."""
         state = BuiltinPolicy.init(self)
         if self._has_phase():
-            state.core_set[:] = 0
+            return replace(state, core_set=np.zeros_like(state.core_set))
         return state
 
-    def watch(self, state: State) -> Watch | None:
+    def watch(self, learned: Learned) -> Watch | None:
         """The lock-in monitor."""
         size = self.knobs.adaptive
-        rank = int(np.count_nonzero(state.core_set)) - 1 if size is None else size
+        rank = int(learned.core_set.sum()) - 1 if size is None else size
         monitor = monitor_for(self.lock_in, self.patience)
-        return Watch(monitor, self.knobs.confidence, state.evidence, rank)
+        return Watch(monitor, self.knobs.confidence, learned.evidence, rank)
 
     def _has_phase(self) -> bool:
         """Whether there is a CORE-SET phase at the start."""
@@ -315,7 +342,7 @@ class ProtectedLinUCB(BuiltinPolicy):
         chosen = self.coreset in ("printed", "certified", "lazy") and state.core_set[0] != 0
         if not chosen or self._is_lazy(state):
             return None
-        return bool(state.core_set[0] == coreset.PROVED)
+        return state.exact
 
     def learns_by(self) -> dict[str, Any]:
         """Rho, how CORE-SET is played, and whether its samples are kept."""
@@ -325,22 +352,21 @@ class ProtectedLinUCB(BuiltinPolicy):
     def _sweep(self) -> int:
         return self.problem.dim * self.problem.n_protected
 
-    def review(self, state: State) -> None:
-        """Apply the stopping rule of CORE-SET; if it stops, end the phase."""
-        if self._is_lazy(state):
-            sets = ellipsoids(
-                self.knobs.confidence, state.evidence, np.arange(self.problem.n_vectors)
-            )
+    def review(self, state: State) -> State:
+        """Apply the stopping rule of CORE-SET; if it stops, the state has a core set."""
+        n, is_lazy = self.problem.n_vectors, self._is_lazy(state)
+        if is_lazy:
+            sets = ellipsoids(self.knobs.confidence, state.evidence, np.arange(n))
             found = coreset.certified_subset(self.rule, sets)
-            if found is not None:
-                state.core_set[:] = 0
-                coreset.switch_on(state.core_set, found.rows, found.exact)
-            return
-        if state.round % self._sweep():
-            return  # the cap is reached: `check` raises
-        end_core_set(self.rule, state.evidence, state.core_set)
-        if state.core_set[0] != 0 and self.reset:
+        elif state.round % self._sweep():
+            return state  # the cap is reached: `check` raises
+        else:
+            found = end_core_set(self.rule, state.evidence)
+        if found is None:
+            return state
+        if self.reset and not is_lazy:
             clear(state.evidence, self.knobs.confidence.rho)
+        return replace(state, core_set=core_set_of(n, found.rows), exact=found.exact)
 
     def check(self, state: State, actions: Actions) -> None:
         """Raise if this policy cannot continue; warn of directions that the arms do not reach."""

@@ -15,24 +15,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Actions, Body
-from sidestep.core.arm_forms import Forms, Menu
-from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.best_action import Found, Place, best_along
+from sidestep.core.actions import Actions
+from sidestep.core.arrays import FloatArray
+from sidestep.core.best_action import Place, best_along
 from sidestep.core.confidence import Confidence
-from sidestep.core.estimator import Evidence
 from sidestep.core.jit import kernel
-from sidestep.core.posterior import Prior, draw, measured, padded, posteriors_of, row_weights
+from sidestep.core.posterior import Posteriors, Prior, draw, measured, padded, row_weights
 from sidestep.core.problem import Problem
 from sidestep.core.projection import gradient, pooled_frame
-from sidestep.core.rank import ranks
+from sidestep.core.rank import doubted_rank
 from sidestep.core.validation import check_choice
 from sidestep.core.variance_reduction import least_known, most_telling
 from sidestep.errors import InputError
 from sidestep.policies import shared_knobs
 from sidestep.policies.base import PLAY, State
-from sidestep.policies.builtin import BuiltinPolicy, Choice, ChoiceOnBall, Draws, register
-from sidestep.policies.thompson_tolerances import WithinKnobs, caution_for, check_start
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Draws, chosen, register_given
+from sidestep.policies.state import Learned
+from sidestep.policies.thompson_tolerances import SAMPLE, WithinKnobs, caution_for, check_start
 
 DIRECTED, WIDEST, PROPORTIONAL = 0, 1, 2
 QUERIES = {"directed": DIRECTED, "widest": WIDEST, "proportional": PROPORTIONAL}
@@ -44,7 +43,6 @@ class ThompsonKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # s, or -1: the rank is in core_set (core/rank.py)
     costs: FloatArray  # of one measurement of each vector, relative; (L+1,)
     query: int  # DIRECTED, WIDEST or PROPORTIONAL
     has_levels: bool  # whether the last learned coordinate is the level (core/posterior.py)
@@ -68,60 +66,43 @@ def _drawn_vector(
 
 @kernel
 def _choose(
-    knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, place: Place, draws: Draws
-) -> tuple[Found, int]:
-    """The action to play (an arm or an action of a solid), and the vector to measure."""
-    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
+    knobs: ThompsonKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    place: Place,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    posterior, effects = posteriors.full, posteriors.effects
     count = 2 if knobs.query == PROPORTIONAL else 1
     drawings, weights = draw(effects, draws.normals, count), row_weights(effects)
-    drawn = drawings[0]
-    real, doubted = ranks(knobs.rank, core_set, evidence.counts)
-    view = pooled_frame(drawn, weights, real)
+    drawn, assumed = drawings[0], learned.ranks.assumed
+    doubted = doubted_rank(learned.ranks, learned.evidence.counts)
+    view = pooled_frame(drawn, weights, assumed)
     played = best_along(place, view.rest, draws.normals[: drawn.shape[1]])
-    if doubted > real:
+    if doubted > assumed:
         view = pooled_frame(drawn, weights, doubted)
     d, width = drawn.shape[1], posterior.mean.shape[1]
     a = measured(played.action, width, knobs.confidence.action_bound)
     if knobs.query == PROPORTIONAL:
-        second = pooled_frame(drawings[1], weights, max(real, doubted))
-        return played, _drawn_vector(knobs, posterior.noise, second.coefficients, draws.uniforms[0])
-    if knobs.query == DIRECTED:
+        second = pooled_frame(drawings[1], weights, max(assumed, doubted))
+        index = _drawn_vector(knobs, posterior.noise, second.coefficients, draws.uniforms[0])
+    elif knobs.query == DIRECTED:
         slopes = padded(gradient(view, played.action[:d]), width)
         index, _ = most_telling(posterior, knobs.costs, slopes, a)
     else:
         index = least_known(posterior, knobs.costs, a)
-    return played, index
+    return chosen(played, index, PLAY, action)
 
 
-@kernel
-def _on_arms(
-    knobs: ThompsonKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
-    forms: Forms,
-    draws: Draws,
-) -> Choice:
-    played, index = _choose(knobs, evidence, core_set, menu, draws)
-    return Choice(played.arm, index, PLAY, played.value)
-
-
-@kernel
-def _on_ball(
-    knobs: ThompsonKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    played, index = _choose(knobs, evidence, core_set, body, draws)
-    return ChoiceOnBall(played.action, index, PLAY, played.value, np.nan)
-
-
-register(ThompsonKnobs, _on_arms, _on_ball)
+register_given(ThompsonKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ProtectedThompson(BuiltinPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
-    If the problem has tolerances, it plays as described in within.py, with full draws.
+    If the problem has tolerances, it plays as described in thompson_tolerances.py, with full draws.
 
     problem  the problem to play
     rho      regulariser of the estimates; None: that of the prior N(0, M^2/d)
@@ -161,21 +142,26 @@ class ProtectedThompson(BuiltinPolicy):
         common = shared_knobs.common_knobs(self.problem, self.rho, self.memory, self.delta)
         caution = caution_for(self.problem, self.caution, self.safe)
         check_choice("query", self.query, tuple(QUERIES))
-        query, levels = QUERIES[self.query], self.problem.intercept
-        knobs: ThompsonKnobs | WithinKnobs = ThompsonKnobs(*common, query, levels)
+        query, has_levels = QUERIES[self.query], self.problem.intercept
+        knobs: ThompsonKnobs | WithinKnobs
         if self.problem.limits is not None:
             if query == PROPORTIONAL:
                 raise InputError(
                     "query must be 'directed' or 'widest' with tolerances, got 'proportional'"
                 )
-            rule = (
-                1.0,
-                0,
-                np.inf,
-                query == DIRECTED,
-                levels,
-            )  # full draws; every price is accepted
-            knobs = WithinKnobs(*common, self.problem.limits, *rule, caution, 0.0)
+            knobs = WithinKnobs(
+                **common._asdict(),
+                limits=self.problem.limits,
+                rule=SAMPLE,
+                spread=1.0,
+                kappa=0.0,  # not read: with SAMPLE every price is paid
+                is_directed=query == DIRECTED,
+                has_levels=has_levels,
+                caution=caution,
+                horizon=0.0,
+            )
+        else:
+            knobs = ThompsonKnobs(**common._asdict(), query=query, has_levels=has_levels)
         object.__setattr__(self, "knobs", knobs)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from sidestep.core.actions import Actions, Arms, Box, Solid
 from sidestep.core.arrays import FloatArray
 from sidestep.core.estimator import Evidence
-from sidestep.core.posterior import relative_costs
+from sidestep.core.posterior import Posteriors, relative_costs
 from sidestep.core.problem import Problem, Query
 from sidestep.core.validation import (
     SLACK,
@@ -27,19 +27,19 @@ from sidestep.core.validation import (
     shown,
 )
 from sidestep.errors import InputError
-from sidestep.policies.advice.explain import standpoint_for
 from sidestep.policies.advice.next_measurement import OPEN, verdict_of
 from sidestep.policies.advice.posterior_summary import (
     Standpoint,
     belief_of,
     best_in_solid,
     effects_of,
+    standpoint_of,
     values_at,
 )
 from sidestep.policies.advice.recommend import recommend
 from sidestep.policies.base import Decision
 from sidestep.policies.builtin import BuiltinPolicy
-from sidestep.policies.state import State
+from sidestep.policies.state import Learned, State
 
 LEARN, CONFIRM = "learn", "confirm"
 
@@ -196,14 +196,16 @@ LEVEL = 0.95  # level of the intervals that settle an effect
 def ask_restricted(
     policy: BuiltinPolicy,
     state: State,
-    evidence: Evidence,
+    learned: Learned,
+    posteriors: Posteriors | None,
     actions: Actions,
     rng: Generator,
     restrictions: Restrictions,
 ) -> Decision:
-    """What to play and what to measure under restrictions; evidence: with pending queries included."""
+    """What to play and what to measure under restrictions; learned: with pending queries included."""
     told = checked_restrictions(policy.problem, restrictions, state.evidence.last)
-    here = None if told.price_cap is None else _standpoint(policy, evidence, state)
+    evidence = learned.evidence
+    here = None if told.price_cap is None else _standpoint(policy, posteriors, learned)
     menu = playable(actions, told)
     if here is not None and isinstance(menu, Arms):
         menu = _affordable(here, menu, told)
@@ -211,7 +213,7 @@ def ask_restricted(
         decision = _confirmation(policy, state, evidence, menu, told)
     else:
         knobs = _knobs(policy, told)
-        decision = policy.decide(state, evidence, menu, rng, knobs)
+        decision = policy.decide(learned, posteriors, menu, rng, knobs)
     action = decision.query.action
     if isinstance(menu, Arms):
         _check_on_menu(policy, decision)
@@ -219,21 +221,22 @@ def ask_restricted(
         action = _drawn_back(here, menu, told, action)
     index = _measurable(policy, evidence, told, Query(action, decision.query.index))
     decision = replace(decision, query=Query(action, index))
-    decision = policy.explained(decision, evidence, state.core_set, menu)
+    decision = policy.explained(decision, state, learned, posteriors, menu)
     if here is None or isinstance(menu, Arms):
         return decision
     return replace(decision, price=_price(here, _best(here, menu, told), action))
 
 
-def _standpoint(policy: BuiltinPolicy, evidence: Evidence, state: State) -> Standpoint:
+def _standpoint(
+    policy: BuiltinPolicy, posteriors: Posteriors | None, learned: Learned
+) -> Standpoint:
     """The standpoint of the policy; raises one sentence if it cannot price an action."""
-    prior = getattr(policy.knobs, "prior", None)
-    if prior is None:
+    if posteriors is None:
         raise InputError(
             "price_cap needs a policy that has a posterior (the Thompson players do), "
             f"got {type(policy).__name__}"
         )
-    return standpoint_for(policy.problem, prior, evidence, state.core_set, policy.knobs.rank)
+    return standpoint_of(policy.problem, posteriors, learned.ranks.assumed)
 
 
 def _knobs(policy: BuiltinPolicy, told: Restrictions) -> Any:

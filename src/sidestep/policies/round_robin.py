@@ -12,30 +12,28 @@ import numpy as np
 
 from sidestep.core.actions import Body
 from sidestep.core.arm_forms import Forms, Menu, upper_means
-from sidestep.core.arrays import IntArray
-from sidestep.core.confidence import Confidence, ellipsoids, radius
-from sidestep.core.core_set import best_rows, write_best_rows
+from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.best_action import Place
+from sidestep.core.confidence import Confidence, radius
+from sidestep.core.core_set import write_best_rows
 from sidestep.core.estimator import Evidence
-from sidestep.core.jit import kernel
+from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import lowest_argmax, total
-from sidestep.core.optimism_arms import SURROGATES, Surrogate, optimistic_values
-from sidestep.core.optimism_ball import optimistic_action
+from sidestep.core.optimism import Optimum, optimistic_in, optimistic_on_ball
+from sidestep.core.optimism_arms import SURROGATES, Surrogate
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.validation import check_choice, check_positive, check_probability
-from sidestep.policies.base import EXPLORE, PLAY, State
+from sidestep.policies.base import EXPLORE, PLAY
 from sidestep.policies.builtin import (
     BuiltinPolicy,
     Choice,
-    ChoiceOnBall,
     Draws,
     Watch,
     monitor_for,
-    random_direction,
     register,
 )
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
-
-TOLERANCE = 1e-2
+from sidestep.policies.state import Learned
 
 
 class RoundRobinKnobs(NamedTuple):
@@ -59,49 +57,73 @@ def _turn(exponent: float, counts: IntArray, uniform: float) -> int:
     return 1 + (turns + 2) % L
 
 
-@kernel(refcounts=False)
-def _on_arms(
-    knobs: RoundRobinKnobs,
+@by_type
+def _explore(
+    place: Place,
+    confidence: Confidence,
     evidence: Evidence,
-    core_set: IntArray,
+    forms: Forms,
+    index: int,
+    normals: FloatArray,
+    action: FloatArray,
+) -> Optimum:
+    """The action with the largest plausible <a, theta_index>."""
+    raise NotImplementedError
+
+
+@kernel(refcounts=False)
+def _explore_arms(
     menu: Menu,
+    confidence: Confidence,
+    evidence: Evidence,
+    forms: Forms,
+    index: int,
+    normals: FloatArray,
+    action: FloatArray,
+) -> Optimum:
+    values = forms.workspace.values[: menu.squared.size]
+    centre, inverse = evidence.centre[index], evidence.inverse[index]
+    upper_means(menu.columns, centre, inverse, radius(confidence, evidence, index), values)
+    return Optimum(lowest_argmax(values), np.nan, np.nan)
+
+
+@kernel(refcounts=False)
+def _explore_ball(
+    body: Body,
+    confidence: Confidence,
+    evidence: Evidence,
+    forms: Forms,
+    index: int,
+    normals: FloatArray,
+    action: FloatArray,
+) -> Optimum:
+    forms.workspace.rows[0] = index
+    return optimistic_on_ball(body, confidence, evidence, forms, 1, normals, action)
+
+
+FAMILIES[_explore].update({Menu: _explore_arms, Body: _explore_ball})
+
+
+@kernel(refcounts=False)
+def _choose(
+    knobs: RoundRobinKnobs,
+    learned: Learned,
+    place: Place,
     forms: Forms,
     draws: Draws,
+    action: FloatArray,
 ) -> Choice:
+    evidence, confidence, normals = learned.evidence, knobs.confidence, draws.normals
     index = _turn(knobs.exponent, evidence.counts, draws.uniforms[0])
-    confidence, values = knobs.confidence, forms.workspace.values[: menu.squared.size]
     if index != TARGET:
-        set_radius = radius(confidence, evidence, index)
-        upper_means(
-            menu.columns, evidence.centre[index], evidence.inverse[index], set_radius, values
-        )
-        return Choice(lowest_argmax(values), index, EXPLORE, np.nan)
+        found = _explore(place, confidence, evidence, forms, index, normals, action)
+        return Choice(found.arm, index, EXPLORE, found.value, found.bound)
     n = write_best_rows(evidence.centre, knobs.size, forms.workspace.rows)
-    optimistic_values(knobs.surrogate, confidence, evidence, menu, forms, n)
-    arm = lowest_argmax(values)
-    return Choice(arm, TARGET, PLAY, values[arm])
+    best = optimistic_in(place, knobs.surrogate, confidence, evidence, forms, n, normals, action)
+    return Choice(best.arm, TARGET, PLAY, best.value, best.bound)
 
 
-@kernel
-def _on_ball(
-    knobs: RoundRobinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    index = _turn(knobs.exponent, evidence.counts, draws.uniforms[0])
-    d = evidence.centre.shape[1]
-    rows = best_rows(evidence.centre, knobs.size if index == TARGET else 0)
-    if index != TARGET:
-        rows[0] = index
-    phase = PLAY if index == TARGET else EXPLORE
-    action, value, bound = random_direction(draws.normals), 0.0, 0.0
-    if rows.size <= d:
-        sets = ellipsoids(knobs.confidence, evidence, rows)
-        best, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, TOLERANCE)
-        if total(evidence.counts, 0) > 0:
-            action = best
-    return ChoiceOnBall(action, index, phase, value, bound)
-
-
-register(RoundRobinKnobs, _on_arms, _on_ball)
+register(RoundRobinKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -153,19 +175,19 @@ class RoundRobinLinUCB(BuiltinPolicy):
             problem, rho=self.rho, delta=self.delta / problem.n_vectors, radius=self.radius
         )
         knobs = RoundRobinKnobs(
-            SURROGATES[self.surrogate].metric,
-            confidence,
-            SURROGATES[self.surrogate],
-            size,
-            float(self.exponent),
+            metric=SURROGATES[self.surrogate].metric,
+            confidence=confidence,
+            surrogate=SURROGATES[self.surrogate],
+            size=size,
+            exponent=float(self.exponent),
         )
         monitor_for(self.lock_in, self.patience)
         object.__setattr__(self, "knobs", knobs)
 
-    def watch(self, state: State) -> Watch | None:
+    def watch(self, learned: Learned) -> Watch | None:
         """The lock-in monitor."""
         monitor = monitor_for(self.lock_in, self.patience)
-        return Watch(monitor, self.knobs.confidence, state.evidence, self.knobs.size)
+        return Watch(monitor, self.knobs.confidence, learned.evidence, self.knobs.size)
 
     def draws_per_round(self, *, on_ball: bool) -> tuple[int, int]:
         """A coin; on the ball also a direction, for the first round."""

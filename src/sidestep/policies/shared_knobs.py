@@ -1,5 +1,6 @@
 """Common to the policies that draw from the posterior: knobs, the first state, the rank review."""
 
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,14 +11,15 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import RADII, Confidence
 from sidestep.core.core_set import next_check
 from sidestep.core.estimator import no_evidence
-from sidestep.core.posterior import Posterior, Prior, effects_alone, prior_of, relative_costs
-from sidestep.core.prior_width import doubting_posterior_of
+from sidestep.core.posterior import Posterior, Posteriors, Prior, prior_of, relative_costs
+from sidestep.core.prior_width import doubting_posteriors_of
 from sidestep.core.problem import Problem, per_vector
 from sidestep.core.rank import (
     Spectrum,
-    first_directions,
+    first_ranks,
+    is_reviewed,
     resolution_of,
-    review_directions,
+    reviewed_ranks,
     spectrum_of,
 )
 from sidestep.core.validation import (
@@ -40,10 +42,6 @@ class SamplingKnobs(Protocol):
     @property
     def prior(self) -> Prior:
         """The prior of all vectors."""
-
-    @property
-    def rank(self) -> int:
-        """The rank s, or -1 where the state's `core_set` has it (core/rank.py)."""
 
 
 class Sampler(Protocol):
@@ -71,7 +69,6 @@ class CommonKnobs(NamedTuple):
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int
     costs: FloatArray
 
 
@@ -80,8 +77,7 @@ def common_knobs(
 ) -> CommonKnobs:
     """The common knobs, checked here; doubt: level of the test whether M is too large."""
     check_probability("delta", delta)
-    within = problem.tolerance is not None
-    if problem.subspace_dim is None and not within:
+    if is_reviewed(problem):
         resolution_of(problem)
     prior = prior_of(problem, rho, doubt)
     confidence = confidence_for(
@@ -93,10 +89,8 @@ def common_knobs(
         follows_tolerances=True,
         learns_levels=True,
     )
-    rank = problem.n_protected if within else -1  # within tolerances no rank is needed
-    rank = rank if problem.subspace_dim is None else problem.subspace_dim
     confidence = confidence._replace(rho=prior.rho)
-    return CommonKnobs(COVARIANCE, confidence, prior, rank, relative_costs(problem))
+    return CommonKnobs(COVARIANCE, confidence, prior, relative_costs(problem))
 
 
 def horizon_of(horizon: int | None, *, looks_ahead: bool) -> float:
@@ -113,37 +107,41 @@ def horizon_of(horizon: int | None, *, looks_ahead: bool) -> float:
 
 
 def first_state(policy: Sampler) -> State:
-    """State before the first round; where the rank is unknown, rank 1 is assumed."""
+    """State before the first round, with the regulariser of the prior."""
     problem = policy.problem
     evidence = no_evidence(policy.knobs.prior.rho, problem.width)
-    return State(evidence, first_directions(problem), policy.fingerprint())
+    core_set = np.ones(problem.n_vectors, dtype=np.int64)
+    return State(evidence, core_set, first_ranks(problem), fingerprint=policy.fingerprint())
 
 
 def rounds_until_rank_review(policy: Sampler, state: State) -> int:
     """Rounds until a tenth more has been measured; then an unknown rank is reviewed."""
-    return FOREVER if policy.knobs.rank >= 0 else next_check(state.round) - state.round
+    return next_check(state.round) - state.round if is_reviewed(policy.problem) else FOREVER
 
 
-def review_rank(policy: Sampler, state: State) -> None:
-    """Review which directions are REAL and which are OPEN (core/rank.py), in place."""
-    prior = policy.knobs.prior
-    posterior = _effects(policy, state)
-    review_directions(policy.problem, posterior, prior.variance, policy.delta, state.core_set)
+def review_rank(policy: Sampler, state: State) -> State:
+    """The state with the ranks that the evidence supports."""
+    if not is_reviewed(policy.problem):
+        return state
+    effects, prior = _effects(policy, state), policy.knobs.prior.variance
+    ranks = reviewed_ranks(policy.problem, effects, prior, policy.delta)
+    return replace(state, ranks=ranks)
 
 
-def rank_spectrum(policy: Sampler, state: State) -> Spectrum | None:
-    """Evidence about the rank; None if the policy knows it."""
-    prior = policy.knobs.prior
-    if policy.knobs.rank >= 0:
+def rank_spectrum(
+    policy: Sampler, state: State, posteriors: Posteriors | None = None
+) -> Spectrum | None:
+    """Evidence about the rank; None if the policy knows it. posteriors: those of the state, if known."""
+    if not is_reviewed(policy.problem):
         return None
-    posterior = _effects(policy, state)
-    return spectrum_of(policy.problem, posterior, prior.variance, policy.delta)
+    effects = _effects(policy, state) if posteriors is None else posteriors.effects
+    return spectrum_of(policy.problem, effects, policy.knobs.prior.variance, policy.delta)
 
 
 def _effects(policy: Sampler, state: State) -> Posterior:
     """Marginal posterior of the effects, with the levels integrated out."""
-    posterior = doubting_posterior_of(policy.knobs.prior, state.evidence)
-    return effects_alone(posterior, policy.problem.intercept)
+    prior, has_levels = policy.knobs.prior, policy.problem.intercept
+    return doubting_posteriors_of(prior, state.evidence, has_levels).effects
 
 
 def judges_alone_within(policy: Sampler, phase: str, actions: Actions) -> bool:

@@ -3,8 +3,10 @@
 The numbers of a state are valid only for the policy that wrote them: with another rho the inverse belongs
 to another matrix, with another problem the intervals belong to another noise. So the text contains a
 `Fingerprint` of policy and problem. Reading a text compares the fingerprint and checks the numbers,
-before anything is decided with them. Texts of version 2 have no fingerprint; they are read with a
-warning.
+before anything is decided with them. Texts of versions 2 and 3 are read too. In both `core_set` has two
+more meanings: 2 in its first entry says that the core set is not proved to be the best, and where the
+rank is reviewed its other entries are directions, 1 for one of the assumed rank and 2 for one that is
+still possible. Texts of version 2 have no fingerprint; they are read with a warning.
 """
 
 import dataclasses
@@ -18,20 +20,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.core_set import UNPROVED
 from sidestep.core.display import notebook_table
 from sidestep.core.estimator import Evidence
 from sidestep.core.problem import Problem
-from sidestep.core.validation import shown
+from sidestep.core.rank import Ranks, is_reviewed
+from sidestep.core.validation import check_integer, shown
 from sidestep.errors import InputError, UnsignedStateWarning
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 UNSIGNED = 2  # the last version without a fingerprint
+CODED = 3  # the last version in which `core_set` also says what `ranks` and `exact` say now
 KEYS = {UNSIGNED: {"version", "evidence", "core_set"}}
-KEYS[STATE_VERSION] = KEYS[UNSIGNED] | {"fingerprint"}
+KEYS[CODED] = KEYS[UNSIGNED] | {"fingerprint"}
+KEYS[STATE_VERSION] = KEYS[CODED] | {"ranks", "exact"}
 WHOLE = ("counts", "streak", "core_set")  # integer fields
 NOT_NEGATIVE = ("counts", "streak", "core_set", "weight", "misfit")
 ROUNDING = 1e-6  # how far below zero an eigenvalue may be by rounding, as a share of the largest
+
+
+class Learned(NamedTuple):
+    """What a policy has learned, as its kernels read it."""
+
+    evidence: Evidence
+    core_set: IntArray  # as in State
+    ranks: Ranks  # as in State
 
 
 class Fingerprint(NamedTuple):
@@ -44,13 +56,26 @@ class Fingerprint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """What a policy has learned."""
+    """What a policy has learned.
+
+    evidence      sums and estimates of every vector
+    core_set      1 for the target and the vectors whose span is projected out, all 0 while CORE-SET
+                  still looks for them; (L+1,)
+    ranks         rank of the protected vectors: assumed, and still possible
+    exact         False if the node limit stopped the search for the best core set
+    fingerprint   whose state it is; None: nothing has been measured yet
+    """
 
     evidence: Evidence
-    # (L+1,): 1 for the target and the core set; all 0 until the core set is known; core_set[0] is
-    # UNPROVED if the node limit stopped the search for the best subset
     core_set: IntArray
-    fingerprint: Fingerprint | None = None  # None: nothing has been measured yet
+    ranks: Ranks
+    exact: bool = True
+    fingerprint: Fingerprint | None = None
+
+    @property
+    def learned(self) -> Learned:
+        """The state as kernels read it."""
+        return Learned(self.evidence, self.core_set, self.ranks)
 
     @property
     def round(self) -> int:
@@ -71,7 +96,12 @@ class State:
     def to_json(self) -> str:
         """The state as text; `state_from_json` gives it back to the last bit."""
         evidence = {name: value.tolist() for name, value in self.evidence._asdict().items()}
-        content = {"evidence": evidence, "core_set": self.core_set.tolist()}
+        content = {
+            "evidence": evidence,
+            "core_set": self.core_set.tolist(),
+            "ranks": self.ranks._asdict(),
+            "exact": self.exact,
+        }
         whose = None if self.fingerprint is None else self.fingerprint._asdict()
         return json.dumps(
             {"version": STATE_VERSION, "fingerprint": whose, **content}, allow_nan=False
@@ -94,10 +124,13 @@ def as_json(value: object) -> Any:
     return value
 
 
-def read_state(mine: Fingerprint, problem: Problem, first: State, text: str) -> State:
+def read_state(
+    mine: Fingerprint, problem: Problem, first: State, text: str, *, reviews_rank: bool
+) -> State:
     """State from the text that `to_json` wrote, checked against the policy that reads it.
 
-    `mine` is the fingerprint of that policy and `first` its state before the first round.
+    mine: the fingerprint of that policy; first: its state before the first round; reviews_rank: whether
+    it reviews a rank that is not known.
     """
     content, arrays = _parsed(text)
     expected = {**first.evidence._asdict(), "core_set": first.core_set}
@@ -112,7 +145,12 @@ def read_state(mine: Fingerprint, problem: Problem, first: State, text: str) -> 
         _check_definite(name, arrays[name])
     core_set = arrays.pop("core_set")
     whose = _fingerprint(content.get("fingerprint"))
-    state = State(Evidence(**arrays), core_set, whose)
+    if content["version"] <= CODED:
+        found = _decoded(core_set, first, reviewed=reviews_rank and is_reviewed(problem))
+    else:
+        _check_members(core_set, 1)
+        found = core_set, _ranks(content["ranks"], problem), _truth("exact", content["exact"])
+    state = State(Evidence(**arrays), *found, whose)
     if content["version"] == UNSIGNED:
         warnings.warn(
             "this state is of version 2, which does not say whose it is: make sure that problem and "
@@ -138,6 +176,7 @@ def _parsed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
         if is_known:
             arrays = {name: _array(name, content["evidence"][name]) for name in Evidence._fields}
             arrays["core_set"] = _array("core_set", content["core_set"])
+            content |= {key: content[key] for key in KEYS[version]}  # each must be there
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
@@ -167,8 +206,36 @@ def _check_numbers(name: str, array: FloatArray | IntArray) -> None:
         raise InputError(f"state must be finite numbers, got NaN or infinity in {name}")
     if name in NOT_NEGATIVE and array.min(initial=0) < 0:
         raise InputError(f"state must have no negative {name}, got {array.min():g}")
-    if name == "core_set" and array.max(initial=0) > UNPROVED:
-        raise InputError(f"state must have 0, 1 or 2 in core_set, got {array.max()}")
+
+
+def _check_members(core_set: IntArray, largest: int) -> None:
+    if core_set.max(initial=0) > largest:
+        words = "0 or 1" if largest == 1 else "0, 1 or 2"
+        raise InputError(f"state must have {words} in core_set, got {core_set.max()}")
+
+
+def _decoded(core_set: IntArray, first: State, *, reviewed: bool) -> tuple[IntArray, Ranks, bool]:
+    """Core set, ranks and `exact` from the `core_set` of versions 2 and 3."""
+    _check_members(core_set, 2)
+    if reviewed:
+        ranks = Ranks(int((core_set[1:] == 1).sum()), int((core_set[1:] != 0).sum()))
+        return first.core_set.copy(), ranks, True
+    return np.minimum(core_set, 1), first.ranks, bool(core_set[0] != 2)
+
+
+def _ranks(value: object, problem: Problem) -> Ranks:
+    """Ranks from parsed JSON."""
+    if not isinstance(value, dict) or set(value) != set(Ranks._fields):
+        raise InputError(f"state must have the ranks assumed and possible, got {shown(value)}")
+    for rank in value.values():
+        check_integer("ranks of a state", rank, low=0, high=problem.n_protected)
+    return Ranks(**value)
+
+
+def _truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"state must have true or false in {name}, got {shown(value)}")
+    return value
 
 
 def _check_definite(name: str, matrices: FloatArray) -> None:

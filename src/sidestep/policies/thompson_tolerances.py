@@ -39,9 +39,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Actions, Arms, Body
-from sidestep.core.arm_forms import Forms, Menu
-from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.actions import Actions, Arms
+from sidestep.core.arrays import FloatArray
 from sidestep.core.best_action import (
     Found,
     Place,
@@ -52,17 +51,24 @@ from sidestep.core.best_action import (
 )
 from sidestep.core.caution import Caution, Wanted, cautious_in, chance_within
 from sidestep.core.confidence import Confidence
-from sidestep.core.estimator import Evidence
 from sidestep.core.jit import kernel
 from sidestep.core.linalg import scaled
 from sidestep.core.objective import expected_gain, expected_within, steepness_within, value_within
-from sidestep.core.posterior import Posterior, Prior, draw, measured, padded, posteriors_of
+from sidestep.core.posterior import Posterior, Posteriors, Prior, draw, measured, padded
 from sidestep.core.problem import Limits, Problem, Query, checked_parts
 from sidestep.core.validation import is_finite, shown
 from sidestep.core.variance_reduction import least_known, most_telling, variance
 from sidestep.errors import InputError
 from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
-from sidestep.policies.builtin import Choice, ChoiceOnBall, Draws, register, rounds_left
+from sidestep.policies.builtin import (
+    BuiltinPolicy,
+    Choice,
+    Draws,
+    chosen,
+    register_given,
+    rounds_left,
+)
+from sidestep.policies.state import Learned
 
 CHALLENGERS = 4  # number of challengers; with 2 or 8 regret is the same
 # The rounds ahead (`rounds_ahead`), chosen on 50 to 200 worlds of each of three kinds
@@ -76,22 +82,32 @@ FAIR = 0.05
 INFORMATIVE = 0.5  # or this share of what the most informative action would remove.
 
 
+# How the played action is chosen (`WithinKnobs.rule`):
+SAMPLE = 0  # the best action of one draw
+PRICED_SAMPLE = 1  # the same, unless it costs too much against the leader
+INVEST = 2  # the leader, or one of CHALLENGERS draws' best actions that is worth its price
+
+
 class WithinKnobs(NamedTuple):
     """Knobs of a Thompson policy within tolerances, as its kernels read them."""
 
     metric: int
     confidence: Confidence
     prior: Prior
-    rank: int  # not used
     costs: FloatArray  # (L+1,)
     limits: Limits
+    rule: int  # SAMPLE, PRICED_SAMPLE or INVEST
     spread: float  # factor of the posterior spread in draws
-    challengers: int  # draws that are compared with the leader; 0: play the best of one draw
-    kappa: float  # price limit in standard deviations, where levels are learned; infinite: no limit
+    kappa: float  # price limit in standard deviations, with PRICED_SAMPLE
     is_directed: bool  # False: the least known outcome is measured
     has_levels: bool  # the last coordinate of every vector is its level, not part of the value
     caution: Caution
     horizon: float  # rounds that will be played; 0: not known
+
+
+def averages_slopes(policy: BuiltinPolicy) -> bool:
+    """Whether it weighs an outcome by the mean slope of the value, as INVEST does."""
+    return isinstance(policy.knobs, WithinKnobs) and policy.knobs.rule == INVEST
 
 
 def caution_for(problem: Problem, level: float, safe: Any) -> Caution:
@@ -151,7 +167,7 @@ def _most_telling(
 @kernel
 def _purchase(
     knobs: WithinKnobs,
-    known: tuple[Posterior, Posterior],
+    posteriors: Posteriors,
     place: Place,
     slopes: FloatArray,
     played: Found,
@@ -160,21 +176,21 @@ def _purchase(
     """Whether to play an action that separates a level from an effect, and which one.
 
     Only if the chosen action is uninformative: one result of it removes less than FAIR of the variance of
-    its value and less than INFORMATIVE of what the other action would remove. A price above kappa
-    standard deviations is paid less often. known: the posterior with levels, and without.
+    its value and less than INFORMATIVE of what the other action would remove. With PRICED_SAMPLE a
+    price above kappa standard deviations is paid less often.
     """
-    posterior, effects = known
+    posterior, effects = posteriors.full, posteriors.effects
     d, contested = slopes.shape[1], variance(effects, slopes)
     seen = padded(slopes, posterior.mean.shape[1])
     here = most_telling(posterior, knobs.costs, seen, played.action)[1]
-    told = most_telling_in(place, posterior, knobs.costs, slopes, played.action[:d])
-    if here >= FAIR * contested or here >= INFORMATIVE * told.gain:
-        return False, told
-    if knobs.kappa == np.inf:
-        return True, told
+    most = most_telling_in(place, posterior, knobs.costs, slopes, played.action[:d])
+    if here >= FAIR * contested or here >= INFORMATIVE * most.gain:
+        return False, most
+    if knobs.rule != PRICED_SAMPLE:
+        return True, most
     price = expected_within(knobs.limits, effects, played.action[:d])
-    price -= expected_within(knobs.limits, effects, told.action[:d])
-    return price * np.sqrt(draws.uniforms[0]) <= knobs.kappa * np.sqrt(contested), told
+    price -= expected_within(knobs.limits, effects, most.action[:d])
+    return price * np.sqrt(draws.uniforms[0]) <= knobs.kappa * np.sqrt(contested), most
 
 
 @kernel
@@ -198,19 +214,19 @@ def rounds_ahead(knobs: WithinKnobs, posterior: Posterior, played: float) -> flo
 @kernel
 def _best_investment(
     knobs: WithinKnobs,
-    known: tuple[Posterior, Posterior],
+    posteriors: Posteriors,
     place: Place,
     drawn: FloatArray,
     ahead: float,
 ) -> Found:
     """The action with the best expected value, or the challenger with the largest net gain."""
-    leader = best_expected_in(place, knobs.limits, known[1])
+    leader = best_expected_in(place, knobs.limits, posteriors.effects)
     best, most = leader, 0.0
     for n in range(drawn.shape[0]):
         challenger = best_in(place, knobs.limits, drawn[n])
         if challenger.arm == leader.arm and leader.arm >= 0:
             continue
-        net = net_gain(knobs, known, leader, challenger, ahead)
+        net = net_gain(knobs, posteriors, leader, challenger, ahead)
         if net > most * (1.0 + 1e-10):
             best, most = challenger, net
     return best
@@ -219,7 +235,7 @@ def _best_investment(
 @kernel
 def net_gain(
     knobs: WithinKnobs,
-    known: tuple[Posterior, Posterior],
+    posteriors: Posteriors,
     leader: Found,
     challenger: Found,
     ahead: float,
@@ -230,7 +246,7 @@ def net_gain(
     variance of the difference of the two values, n results remove n q / (1 - q + n q). The mean of the
     difference is the price. If both actions exceed a tolerance, it is assumed to be on the same side.
     """
-    posterior, effects = known
+    posterior, effects = posteriors.full, posteriors.effects
     d, width = effects.mean.shape[1], posterior.mean.shape[1]
     slopes = slopes_within(knobs.limits, effects, challenger.action[:d], False)
     slopes -= slopes_within(knobs.limits, effects, leader.action[:d], False)
@@ -238,8 +254,8 @@ def net_gain(
     if not contested > 0.0:
         return 0.0
     a = measured(challenger.action, width, knobs.confidence.action_bound)
-    told = most_telling(posterior, knobs.costs, padded(slopes, width), a)[1]
-    share = min(told / contested, 1.0)
+    removed = most_telling(posterior, knobs.costs, padded(slopes, width), a)[1]
+    share = min(removed / contested, 1.0)
     price = leader.value - expected_within(knobs.limits, effects, challenger.action[:d])
     most, results = 0.0, 1.0
     while results <= max(ahead, 1.0):
@@ -251,23 +267,29 @@ def net_gain(
 
 
 @kernel
-def _choose(
-    knobs: WithinKnobs, evidence: Evidence, place: Place, draws: Draws
-) -> tuple[Found, int, int]:
-    """The action to play, among arms or in a solid, the vector to measure, and the phase."""
-    posterior, effects = posteriors_of(knobs.prior, evidence, knobs.has_levels)
-    limits = knobs.limits
+def choose_within(
+    knobs: WithinKnobs,
+    posteriors: Posteriors,
+    learned: Learned,
+    place: Place,
+    draws: Draws,
+    action: FloatArray,
+) -> Choice:
+    """What to do in a round, for both Thompson policies, and over arms for InformationDirected."""
+    posterior, effects, evidence = posteriors.full, posteriors.effects, learned.evidence
+    limits, invests, is_cautious = knobs.limits, knobs.rule == INVEST, knobs.caution.level > 0.0
     d = effects.mean.shape[1]
-    drawn = draw(effects, scaled(knobs.spread, draws.normals), max(knobs.challengers, 1))
-    if knobs.challengers > 0:
+    count = CHALLENGERS if invests else 1
+    drawn = draw(effects, scaled(knobs.spread, draws.normals), count)
+    if invests:
         ahead = rounds_left(knobs.horizon, evidence)
         if ahead == 0.0:
             ahead = rounds_ahead(knobs, posterior, float(np.sum(evidence.weight)))
-        played = _best_investment(knobs, (posterior, effects), place, drawn, ahead)
+        played = _best_investment(knobs, posteriors, place, drawn, ahead)
     else:
         played = best_in(place, limits, drawn[0])
-    slopes = slopes_within(limits, effects, played.action[:d], knobs.challengers > 0)
-    if knobs.challengers == 0 and knobs.kappa < np.inf and knobs.caution.level == 0.0:
+    slopes = slopes_within(limits, effects, played.action[:d], invests)
+    if knobs.rule == PRICED_SAMPLE:
         leader = best_expected_in(place, limits, effects)
         price = leader.value - expected_within(limits, effects, played.action[:d])
         worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
@@ -275,41 +297,18 @@ def _choose(
             played = leader
             slopes = slopes_within(limits, effects, played.action[:d], False)
     phase = PLAY
-    if knobs.has_levels and knobs.caution.level == 0.0 and played.arm >= 0:
-        bought, told = _purchase(knobs, (posterior, effects), place, slopes, played, draws)
+    if knobs.has_levels and not is_cautious and played.arm >= 0:
+        bought, most = _purchase(knobs, posteriors, place, slopes, played, draws)
         if bought:
-            value = expected_within(limits, effects, told.action[:d])
-            return Found(told.action, told.arm, value), told.vector, EXPLORE
-    if knobs.caution.level > 0.0:
-        chance = chance_within(limits, effects, played.action[:d])
-        if chance < knobs.caution.level:
-            value = value_within(limits, drawn[0], played.action[:d])
-            wanted = Wanted(drawn[0], padded(slopes, posterior.mean.shape[1]), value, knobs.costs)
-            played, others = cautious_in(place, limits, (effects, posterior), wanted, knobs.caution)
-            phase = CAUTIOUS if others else HELD
-    return played, _most_telling(knobs, posterior, slopes, played.action), phase
+            value = expected_within(limits, effects, most.action[:d])
+            return chosen(Found(most.action, most.arm, value), most.vector, EXPLORE, action)
+    if is_cautious and chance_within(limits, effects, played.action[:d]) < knobs.caution.level:
+        value = value_within(limits, drawn[0], played.action[:d])
+        wanted = Wanted(drawn[0], padded(slopes, posterior.mean.shape[1]), value, knobs.costs)
+        played, others = cautious_in(place, limits, posteriors, wanted, knobs.caution)
+        phase = CAUTIOUS if others else HELD
+    index = _most_telling(knobs, posterior, slopes, played.action)
+    return chosen(played, index, phase, action)
 
 
-@kernel
-def on_arms_within(
-    knobs: WithinKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
-    forms: Forms,
-    draws: Draws,
-) -> Choice:
-    """The arm and the vector to measure, for DirectedThompson and for InformationDirected."""
-    played, index, phase = _choose(knobs, evidence, menu, draws)
-    return Choice(played.arm, index, phase, played.value)
-
-
-@kernel
-def _on_ball(
-    knobs: WithinKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    played, index, phase = _choose(knobs, evidence, body, draws)
-    return ChoiceOnBall(played.action, index, phase, played.value, np.nan)
-
-
-register(WithinKnobs, on_arms_within, _on_ball)
+register_given(WithinKnobs, choose_within)

@@ -3,18 +3,16 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
-from sidestep.core.actions import Body, farthest
-from sidestep.core.arm_forms import PRECISION, Forms, Menu
-from sidestep.core.arrays import IntArray
+from sidestep.core.arm_forms import PRECISION, Forms
+from sidestep.core.arrays import FloatArray
+from sidestep.core.best_action import Place, any_in, draw_one
 from sidestep.core.confidence import Confidence
-from sidestep.core.estimator import Evidence
 from sidestep.core.jit import kernel
 from sidestep.core.problem import Problem
 from sidestep.policies.base import EXPLORE
-from sidestep.policies.builtin import BuiltinPolicy, Choice, ChoiceOnBall, Draws, draw_one, register
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Draws, chosen, register
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
+from sidestep.policies.state import Learned
 
 
 class UniformKnobs(NamedTuple):
@@ -25,27 +23,20 @@ class UniformKnobs(NamedTuple):
 
 
 @kernel
-def _on_arms(
+def _choose(
     knobs: UniformKnobs,
-    evidence: Evidence,
-    core_set: IntArray,
-    menu: Menu,
+    learned: Learned,
+    place: Place,
     forms: Forms,
     draws: Draws,
+    action: FloatArray,
 ) -> Choice:
-    arm = draw_one(draws.uniforms[0], menu.squared.size)
-    return Choice(arm, draw_one(draws.uniforms[1], evidence.counts.size), EXPLORE, np.nan)
+    index = draw_one(draws.uniforms[1], learned.evidence.counts.size)
+    found = any_in(place, draws.uniforms[0], draws.normals)
+    return chosen(found, index, EXPLORE, action)
 
 
-@kernel
-def _on_ball(
-    knobs: UniformKnobs, evidence: Evidence, core_set: IntArray, body: Body, draws: Draws
-) -> ChoiceOnBall:
-    index = draw_one(draws.uniforms[1], evidence.counts.size)
-    return ChoiceOnBall(farthest(body, draws.normals), index, EXPLORE, np.nan, np.nan)
-
-
-register(UniformKnobs, _on_arms, _on_ball)
+register(UniformKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

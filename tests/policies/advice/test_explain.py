@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 import sidestep as ss
+from sidestep.core import posterior as posterior_file
+from sidestep.core import prior_width
 from sidestep.core.objective import expected_values
-from sidestep.core.posterior import posterior_of
+from sidestep.core.posterior import noise_levels, posterior_of
 from sidestep.environments import Instance, synthetic
-from sidestep.policies.advice.explain import standpoint_for
+from sidestep.experiments.simulate import play
+from sidestep.policies import builtin
 
 WITHIN = {"tolerance": 0.15, "penalty": 5.0}
 PROJECTED: dict[str, float] = {}
@@ -119,10 +122,46 @@ def test_where_noise_is_learned_reasons_rest_on_the_posterior_that_decided():
     for _ in range(30):
         query = policy.ask(state, game.actions, rng).query
         state = policy.tell(state, query, game.observe(query, rng))
-    prior, evidence = policy.knobs.prior, state.evidence
-    here = standpoint_for(problem, prior, evidence, state.core_set, policy.knobs.rank)
-    for ours, kernels in zip(here.posterior, posterior_of(prior, evidence), strict=True):
-        np.testing.assert_allclose(ours, kernels, rtol=1e-8, atol=1e-10)
+    decision = policy.ask(state, game.actions, rng)
+    posterior = posterior_of(policy.knobs.prior, state.evidence)
+    mean = posterior.mean[decision.query.index] @ decision.query.action
+    assert decision.expected.estimate == pytest.approx(mean, rel=1e-10)
+
+
+def test_the_posterior_is_computed_once_an_ask(monkeypatch):
+    game = world(PROJECTED)
+    problem = replace(game.problem, noise_scale=None, subspace_dim=None, resolution=0.1)
+    for maker in (ss.ProtectedThompson, ss.DirectedThompson, ss.InformationDirected):
+        policy, rng, calls = maker(problem), np.random.default_rng(0), []
+        state = ss.tell_all(
+            policy, policy.init(), [(arm, i % 4, 0.1) for i, arm in enumerate(game.actions.vectors)]
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(prior_width, "noise_levels", _counting(calls, prior_width.noise_levels))
+            patch.setattr(posterior_file, "noise_levels", _counting(calls, noise_levels))
+            decision = policy.ask(state, game.actions, rng)
+        assert decision.spectrum is not None
+        assert len(calls) == 1
+
+
+def _counting(calls, function):
+    def counted(*arguments):
+        calls.append(1)
+        return function(*arguments)
+
+    return counted
+
+
+def test_a_simulation_computes_no_reasons(monkeypatch):
+    game = world(WITHIN)
+    policy = ss.DirectedThompson(game.problem)
+    *_, read = play(policy, game, 5, seed=0)
+    assert read.decision.price is not None
+    monkeypatch.setattr(builtin, "reasons_for", None)  # calling it would raise
+    *_, unread = play(policy, game, 5, seed=0, explains=False)
+    assert unread.decision.price is None
+    assert unread.decision.query.index == read.decision.query.index
+    ss.simulate(policy, game, 5, compiled=False)
 
 
 def test_an_ask_with_reasons_takes_a_few_milliseconds_over_a_hundred_arms():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sidestep as ss
+from sidestep.core.posterior import Posteriors
 from sidestep.environments import Instance, synthetic
 from sidestep.policies.advice.posterior_summary import belief_of, slopes_at, standpoint_of
 
@@ -42,7 +43,8 @@ def contested(policy, state, slopes):
 def test_the_share_is_the_part_of_the_contested_variance_that_the_measurement_removes(told):
     policy, state = learned(told)
     advice = ss.recommend(policy, state, ARMS)
-    here = standpoint_of(policy.problem, belief_of(policy, state).measured, 0)
+    belief = belief_of(policy, state)
+    here = standpoint_of(policy.problem, Posteriors(belief.measured, belief.posterior), 0)
     slopes = slopes_at(here, advice.action) - slopes_at(here, advice.rivals[0].action)
     before, lefts = contested(policy, state, slopes), {}
     for row, arm in enumerate(ARMS.vectors):

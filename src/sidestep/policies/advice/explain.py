@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from sidestep.core.actions import Actions, Arms
-from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.core.arrays import FloatArray
 from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
 from sidestep.core.linalg import lowest_argmax
@@ -23,13 +23,11 @@ from sidestep.core.posterior import Posterior, Prior, padded
 from sidestep.core.prior_width import doubting_posterior_of
 from sidestep.core.problem import Problem, Query
 from sidestep.core.projection import gradient_matrices
-from sidestep.core.rank import ranks
 from sidestep.core.variance_reduction import reductions, variance
 from sidestep.policies.advice.posterior_summary import (
     Standpoint,
     best_in_solid,
     slopes_at,
-    standpoint_of,
     steepness_at,
     values_at,
 )
@@ -48,31 +46,22 @@ class Reasons(NamedTuple):
     within: float | None  # probability of being within every tolerance; None without tolerances
 
 
-def standpoint_for(
-    problem: Problem, prior: Prior, evidence: Evidence, core_set: IntArray, rank: int
-) -> Standpoint:
-    """The standpoint of a policy that has a posterior, with its own prior and assumed rank."""
-    real, _ = ranks(rank, core_set, evidence.counts)
-    return standpoint_of(problem, doubting_posterior_of(prior, evidence), real)
-
-
 def reasons_for(
-    problem: Problem,
+    here: Standpoint,
     prior: Prior,
-    known: tuple[Evidence, IntArray, int],
+    evidence: Evidence,
     actions: Actions,
     query: Query,
     *,
     alone: bool = False,
     averaged: bool = False,
 ) -> Reasons:
-    """The reasons for a query; known: the evidence, `core_set`, and the rank (-1: not known).
+    """The reasons for a query, from the posterior and the aim at the time of asking.
 
     The shares are of the variance of the contest with the rival. Where the policy measures for the
     action's own value (`alone`), they are of the variance of that value. averaged: the slopes are mean
     slopes (core/objective.py).
     """
-    here = standpoint_for(problem, prior, *known)
     best, rival = _contenders(here, actions, query.action)
     other = best if rival is None else rival
     slopes = slopes_at(here, query.action, averaged=averaged)
@@ -81,8 +70,8 @@ def reasons_for(
     worth = values_at(here, np.stack([best, query.action]))
     price = max(float(worth[0] - worth[1]), 0.0)
     named = None if rival is None else _named(actions, rival)
-    expected = _expected(problem, here.posterior, prior, known[0], query)
-    limits = problem.limits
+    expected = _expected(here.problem, here.posterior, prior, evidence, query)
+    limits = here.problem.limits
     inside = None if limits is None else float(chance_within(limits, here.effects, query.action))
     return Reasons(named, _shares(here, slopes, query.action), price, expected, inside)
 

@@ -36,6 +36,7 @@ from sidestep.core.posterior import (
     BORROWED,
     LEARNED,
     Posterior,
+    Posteriors,
     all_spreads_of,
     degrees_of_freedom,
     effects_alone,
@@ -185,13 +186,12 @@ class Standpoint(NamedTuple):
     view: Frame | None  # for the projected reward; None within tolerances
 
 
-def standpoint_of(problem: Problem, posterior: Posterior, rank: int) -> Standpoint:
+def standpoint_of(problem: Problem, posteriors: Posteriors, rank: int) -> Standpoint:
     """The standpoint of a posterior, with protected vectors of the assumed rank."""
-    effects = effects_alone(posterior, problem.intercept)
-    view = None
+    effects, view = posteriors.effects, None
     if problem.tolerance is None:
         view = pooled_frame(effects.mean, row_weights(effects), rank)
-    return Standpoint(problem, posterior, effects, view)
+    return Standpoint(problem, posteriors.full, effects, view)
 
 
 def values_at(here: Standpoint, actions: FloatArray) -> FloatArray:

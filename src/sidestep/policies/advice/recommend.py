@@ -23,6 +23,7 @@ from sidestep.core.actions import Actions, Arms, Solid, farthest
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.display import brief, notebook_table
 from sidestep.core.objective import within
+from sidestep.core.posterior import Posteriors
 from sidestep.core.problem import Limits, Query, checked_query
 from sidestep.core.rank import Spectrum
 from sidestep.core.tolerance_program import best_within
@@ -219,7 +220,8 @@ def recommend(
     given_up = np.maximum(found.best - _values(outlook, found.action[None])[:, 0], 0.0)
     verdicts = verdicts_of(outlook.limits, effects)
     odds = _odds_within(outlook, found.action[None])
-    here = standpoint_of(policy.problem, outlook.belief.measured, outlook.rank)
+    posteriors = Posteriors(outlook.belief.measured, outlook.belief.posterior)
+    here = standpoint_of(policy.problem, posteriors, outlook.rank)
     return Recommendation(
         *(found.action, found.arm, worth, effects, found.probability, found.rivals),
         spectrum=policy.spectrum(state),

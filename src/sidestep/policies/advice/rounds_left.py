@@ -65,7 +65,8 @@ class _World:
     def next_state(self, policy: BuiltinPolicy, state: State, actions: Actions) -> State:
         """The state after one more round here."""
         with ieee_arithmetic():
-            query = policy.decide(state, state.evidence, actions, self.rng).query
+            posteriors = policy.posteriors(state.evidence)
+            query = policy.decide(state.learned, posteriors, actions, self.rng).query
         seen = self.vectors[query.index] @ policy.problem.lifted(np.array(query.action))
         feedback = seen + self.noise[query.index] * self.rng.standard_normal()
         bound = policy.problem.feedback_bound
