@@ -1,4 +1,23 @@
-"""The worlds: the only package with hidden vectors, noise and regret."""
+"""The worlds: the only package with hidden vectors, noise and regret.
+
+What a world is:
+
+    instance         hidden vectors, actions, noise, regret
+    action_sources   fixed arms, menus, or new arms every round
+    genie            knows the vectors and plays the best action
+    catalog          every world by name
+    contract         small worlds on which a policy is checked
+
+Worlds:
+
+    synthetic        the paper's random worlds
+    hard             worlds that are hard on purpose
+    guardrails       worlds with a tolerance for every side effect
+    held_out         worlds on which nothing was tuned
+    warfarin         the paper's Warfarin experiment
+    warfarin_table   reads the table of that experiment
+    diabetes         real data that come with scikit-learn
+"""
 
 from sidestep.environments.action_sources import FreshArms, Menus
 from sidestep.environments.catalog import WORLDS, from_config

@@ -1,4 +1,13 @@
-"""From traces to numbers: one run, effects, every policy on every world, bounds."""
+"""From traces to numbers.
+
+Its files:
+
+    run_facts   one run
+    effects     effects of the played actions, from the traces alone
+    summary     every policy on every world
+    tuning      which point of a grid is shown
+    bounds      measured regret beside the bounds
+"""
 
 from sidestep.core.validation import check_lab
 
