@@ -39,8 +39,8 @@ def test_the_monitor_warns_only_if_the_last_action_is_played_again():
         watch = Watch(LockInMonitor(50, False), LOUD, played([worse] * n, world.theta), 1)
         assert watch.is_due() == due
         verdict = watch.verdict(menu)
-        again, other = (Choice(arm, 0, PLAY, 0.7) for arm in (0, 1))
-        assert after_monitor(verdict, worse, menu, again) == Choice(0, 0, LOCKED, 0.7)
+        again, other = (Choice(arm, 0, PLAY, 0.7, 0.0) for arm in (0, 1))
+        assert after_monitor(verdict, worse, menu, again) == Choice(0, 0, LOCKED, 0.7, 0.0)
         assert after_monitor(verdict, worse, menu, other) == other
         explored = after_monitor(verdict, worse, menu, again._replace(phase=EXPLORE))
         assert explored.phase == EXPLORE

@@ -131,7 +131,10 @@ def review_rank(policy: Sampler, state: State) -> State:
 def rank_spectrum(
     policy: Sampler, state: State, posteriors: Posteriors | None = None
 ) -> Spectrum | None:
-    """Evidence about the rank; None if the policy knows it. posteriors: those of the state, if known."""
+    """Evidence about the rank; None if the policy knows it.
+
+    posteriors: those of the state, if they are computed already
+    """
     if not is_reviewed(policy.problem):
         return None
     effects = _effects(policy, state) if posteriors is None else posteriors.effects
