@@ -11,11 +11,13 @@ import pytest
 from scipy import stats
 
 import databases
+import temporary
 from databases import own_postgres, postgres, storage, way  # noqa: F401  # fixtures
 from disks import small_disk  # noqa: F401
 from sidestep.core.jit import ieee_arithmetic
 from sidestep.errors import InputError
 from sidestep.experiments import simulate
+from temporary import _own_temporary_folder  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 IWPC = Path(os.environ.get("SIDESTEP_IWPC") or ROOT / ".." / "shared" / "data" / "warfarin.csv")
@@ -43,8 +45,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     items[:] = [*compiling, *others[:half], *long, *others[half:]]
 
 
-pytest_configure = databases.set_up
-pytest_unconfigure = databases.tear_down
+def pytest_configure(config: pytest.Config) -> None:
+    """Folders of the session, for the server and for all that is temporary."""
+    databases.set_up(config)
+    temporary.set_up(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The server is stopped, the folders go."""
+    databases.tear_down(config)
+    temporary.tear_down(config)
 
 
 class Oracle(NamedTuple):

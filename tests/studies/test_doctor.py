@@ -1,10 +1,13 @@
 """The doctor finds what is wrong and says so."""
 
 import sqlite3
+import tempfile
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from sidestep.studies.storage.copies import HALF_RESTORE
 from sidestep.studies.storage.doctor import doctor
 from sidestep.studies.storage.events import utc_now
 from sidestep.studies.storage.sql import SqlStore
@@ -73,3 +76,16 @@ def test_a_locked_file_is_a_finding_and_not_an_exception(tmp_path):
     holder.rollback()
     holder.close()
     store.close()
+
+
+def test_what_a_killed_restore_left_in_the_temporary_folder_is_named(store):
+    left = Path(tempfile.mkdtemp(prefix=HALF_RESTORE))
+    (finding,) = worst(doctor(store))
+    assert (finding.what, finding.state) == ("left over", "warning")
+    assert str(left) in finding.sentence
+
+
+def test_no_test_sees_what_another_left_in_the_temporary_folder(store):
+    """The test before this one has left a folder."""
+    assert worst(doctor(store)) == []
+    assert not list(Path(tempfile.gettempdir()).iterdir())

@@ -1,6 +1,8 @@
 """Processes to be killed: forked from one that has imported everything, so they start at once."""
 
 import multiprocessing
+import os
+import tempfile
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -17,7 +19,8 @@ class Worker:
 
     def __init__(self, work: Callable[..., None], *args: Any) -> None:
         self.reports, theirs = PROCESSES.Pipe(duplex=False)
-        self.process = PROCESSES.Process(target=_run, args=(work, theirs, *args), daemon=True)
+        given = (tempfile.gettempdir(), work, theirs, *args)
+        self.process = PROCESSES.Process(target=_run, args=given, daemon=True)
         self.process.start()
         theirs.close()
         self.heard: list[Any] = []
@@ -56,6 +59,7 @@ class Worker:
         return self.heard
 
 
-def _run(work: Callable[..., None], reports: Connection, *args: Any) -> None:
+def _run(folder: str, work: Callable[..., None], reports: Connection, *args: Any) -> None:
+    os.environ["TMPDIR"] = tempfile.tempdir = folder  # of the test, not of the first that forked
     work(reports, *args)
     reports.close()
