@@ -1,7 +1,6 @@
 """Tables of real experiments as worlds: settings that somebody measured, with mean results as the truth.
 
-The tables are read from the folder named by SIDESTEP_TABLES and are no part of this project; goals,
-limits and baselines are ours.
+The tables are read from a folder and are no part of this project; goals, limits and baselines are ours.
 
 compiler   gcc_2mm.csv: flags of a compiler; time of a run, size and time of the compilation
 lipid      lnp_cbd.csv: lipid particles that carry a drug; loading, logarithm of the diameter, efficiency
@@ -9,21 +8,14 @@ slump      slump.csv: concrete; strength, slump and flow
 olive      olea_mae.csv: extraction from olive leaves; three phenols
 """
 
-import os
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from bend_worlds import World
 
+from benchmarks.bend_worlds import World
 from sidestep import Factor
-
-
-def _table(name: str):
-    folder = os.environ.get("SIDESTEP_TABLES")
-    if not folder:
-        raise SystemExit("SIDESTEP_TABLES must name the folder of the tables")
-    return pd.read_csv(os.path.join(folder, name))
 
 
 def _world(
@@ -56,8 +48,8 @@ def _world(
     )
 
 
-def compiler() -> World:
-    t = _table("gcc_2mm.csv")
+def compiler(folder: Path) -> World:
+    t = pd.read_csv(folder / "gcc_2mm.csv")
     flags = ["floop_interchange", "fprefetch_loop_arrays", "ffloat_store", "fno_asm"]
     t[flags] = t[flags].astype(float)
     t["exec"], t["ctime"], t["size"] = np.log10(t["exec"]), np.log10(t["ctime"]), t["size"] / 1000
@@ -75,8 +67,8 @@ def compiler() -> World:
     )
 
 
-def lipid(log: bool = True) -> World:
-    t = _table("lnp_cbd.csv")
+def lipid(folder: Path, log: bool = True) -> World:
+    t = pd.read_csv(folder / "lnp_cbd.csv")
     size = "log10_diameter" if log else "diameter_nm"
     t["lipid"] = t.solid_lipid + " " + t.surfactant.astype(str)
     first = (
@@ -107,8 +99,8 @@ def lipid(log: bool = True) -> World:
     )
 
 
-def slump() -> World:
-    t = _table("slump.csv")
+def slump(folder: Path) -> World:
+    t = pd.read_csv(folder / "slump.csv")
     factors = list(t.columns[:7])
     t = t.drop_duplicates(factors)
     middle = t[(t.slump > 15) & (t.slump < 25)].compressive_strength
@@ -126,8 +118,8 @@ def slump() -> World:
     )
 
 
-def olive() -> World:
-    t = _table("olea_mae.csv")
+def olive(folder: Path) -> World:
+    t = pd.read_csv(folder / "olea_mae.csv")
     factors = ["temperature_C", "time_min", "ramp_min"]
     goal, *harms = ["tyrosol_mg_g", "verbascoside_mg_g", "oleuropein_mg_g"]
     groups = t.groupby(factors, observed=True)
@@ -151,7 +143,7 @@ def olive() -> World:
     )
 
 
-TABLES: dict[str, Callable[[], World]] = {
+TABLES: dict[str, Callable[[Path], World]] = {
     "compiler": compiler,
     "lipid": lipid,
     "slump": slump,

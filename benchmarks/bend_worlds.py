@@ -75,6 +75,16 @@ class World:
             )
         return good
 
+    def excess(self, number: int) -> float:
+        """By how much the worst effect of a candidate is beyond its limit, in the limit; 0 within."""
+        worst = 0.0
+        for effect, (low, high) in zip(
+            self.effects[1:, number], self.scaled_limits[1:], strict=True
+        ):
+            worst = max(worst, 0.0 if not high else effect / high - 1)
+            worst = max(worst, 0.0 if not low else effect / low - 1)
+        return worst
+
     @cached_property
     def best(self) -> float:
         """The best effect truly within the limits."""
@@ -251,17 +261,32 @@ FAMILIES: dict[str, tuple[Callable, ...]] = {
     "interactions": (line, saturating, power),
     "sigmoids": (sigmoid,),
     "mixtures": (saturating, power, optimum, line),
+    "straight": (line,),
 }
 TUNING = (
     7_000_000  # worlds with seeds from here on choose; worlds that are shown have smaller seeds
 )
 
 
+POINTS = {2: 15, 3: 8, 4: 5}  # levels of a factor, by the number of factors
+MOST = 800  # candidates; where the grid has more, so many of them
+
+
+def some_of_grid(axes: Sequence[Factor], seed: int) -> tuple[dict, ...]:
+    """The baseline and settings at random from a grid, without repeats."""
+    rng = np.random.default_rng([99, seed])
+    found = {tuple(axis.baseline for axis in axes)}
+    while len(found) < MOST:
+        found.add(tuple(float(rng.choice(axis.grid)) for axis in axes))
+    names = [axis.name for axis in axes]
+    return tuple(dict(zip(names, row, strict=True)) for row in sorted(found))
+
+
 def random_world(family: str, seed: int, factors: int | None = None) -> World:
     """A world of a family. Baseline at the low end of every factor, or in the middle of some."""
     rng = np.random.default_rng([sorted(FAMILIES).index(family), seed])
     count = factors or int(rng.integers(2, 5))
-    points = {2: 15, 3: 8, 4: 5, 5: 3, 6: 3}.get(count, 2)
+    points = 9 if family == "straight" and count == 3 else POINTS.get(count, 3)
     levels = np.linspace(0, 1, points)
     axes = tuple(
         Factor(
@@ -271,7 +296,7 @@ def random_world(family: str, seed: int, factors: int | None = None) -> World:
         )
         for i in range(count)
     )
-    settings = grid(axes)
+    settings = grid(axes) if points**count <= MOST else some_of_grid(axes, seed)
     x = np.array([[row[axis.name] for axis in axes] for row in settings])
     base = settings.index({axis.name: axis.baseline for axis in axes})
     outcomes = ("goal", *(f"harm{i}" for i in range(int(rng.integers(2, 5)))))

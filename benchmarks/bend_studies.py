@@ -1,0 +1,401 @@
+"""Plays studies of worlds that bend, looks at what they say, and judges it by the truth.
+
+A cell is a kind of study: a world, what is told, how is measured, what goes wrong. Every study that was
+played is a line of a file, so a run can be stopped and taken up again; tables are printed from the file.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.bend_tables import TABLES
+from benchmarks.bend_worlds import FAMILIES, World, formulas, random_world
+from sidestep.studies.learning.features import Features, Points
+from sidestep.studies.learning.knowledge import UNKNOWN, Part
+from sidestep.studies.learning.learner import Effects, Learner, Observation, told_of
+from sidestep.studies.learning.next_question import Asked, Inquiry, next_question
+from sidestep.studies.learning.prior import Prior, prior_of
+from sidestep.studies.learning.recommendation import choice_of
+
+SINGLE = (8, 15, 30, 60, 120)
+VISITS = (2, 4, 8, 12, 15, 20, 30)
+ENDS = (0.025, 0.975)
+ROUGHLY = 1.6  # a noise that is told roughly is told within this factor
+GROSS = 0.02  # share of results that are grossly wrong
+FORMULAS = tuple(formulas())
+WRONG = ("se", "half", "change", "gross", "drift")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A kind of study.
+
+    world    a formula, a family or a table
+    visits   all outcomes at every visit; else one result at a time
+    noise    "told", "untold" or "roughly"
+    level    today's level: "told" or "untold"
+    shape    of the study; "" is the default
+    wrong    "se": results bring their standard errors; "half": these are half of the truth;
+             "change": results are changes against the baseline measured beside it;
+             "gross": one result in fifty is grossly wrong;
+             "drift": every level drifts by one s.d. of the noise from the first result to the last
+    earlier  so many results of every outcome at the baseline before the first question
+    factors  of a random world; 0: two to four
+    design   "aimed": the questions of the product; "random": settings at random, outcomes in turn
+    last     number of results or visits
+    """
+
+    world: str
+    visits: bool = False
+    noise: str = "told"
+    level: str = "untold"
+    shape: str = ""
+    wrong: str = ""
+    earlier: int = 0
+    factors: int = 0
+    design: str = "aimed"
+    last: int = 60
+
+    def key(self) -> str:
+        """The fields that are not as usual, which name the cell in files.
+
+        How long a study goes on changes nothing before, but for the speed of a drift.
+        """
+        usual = {field.name: field.default for field in fields(self)}
+        if self.wrong != "drift":
+            usual["last"] = self.last
+        return json.dumps({k: v for k, v in asdict(self).items() if v != usual[k]})
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """After how many results or visits a study is looked at."""
+        return tuple(s for s in (VISITS if self.visits else SINGLE) if s <= self.last)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a study says after some results, judged.
+
+    given_up  1 - effect of the recommendation / largest effect truly within limits; the baseline has 1
+    moved     whether something else than the baseline is recommended
+    beyond    whether the recommendation is truly beyond a limit
+    covered   share of the true effects of all candidates within their 95% intervals
+    card      the same of the recommended setting
+    stated    chance that the recommendation is within all limits, as stated
+    excess    by how much its largest effect is beyond its limit, in the limit
+    number    of the recommended candidate
+    """
+
+    given_up: float
+    moved: bool
+    beyond: bool
+    covered: float
+    card: float | None
+    stated: float | None
+    excess: float
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A world with its features, which many studies share."""
+
+    world: World
+    features: Features
+    points: Points
+
+
+def look_at(world: World, effects: Effects, certainty: float = 0.95) -> Look:
+    """Judge a belief by the truth."""
+    choice = choice_of(effects, world.scaled_limits, certainty)
+    number = world.base if choice.number is None else choice.number
+    chances = [effects.below(outcome, true) for outcome, true in enumerate(world.effects)]
+    inside = np.array([(chance > ENDS[0]) & (chance < ENDS[1]) for chance in chances])
+    moved = choice.number is not None
+    return Look(
+        given_up=world.given_up(number),
+        moved=moved,
+        beyond=not world.within[number],
+        covered=float(inside[:, effects.moved].mean()),
+        card=float(inside[:, number].mean()) if moved else None,
+        stated=float(choice.within[number]) if moved else None,
+        excess=world.excess(number),
+        number=int(number),
+    )
+
+
+class Nature:
+    """What measuring gives in a study of a cell."""
+
+    def __init__(self, cell: Cell, ground: Ground, seed: int) -> None:
+        self.cell, self.ground = cell, ground
+        self.rng = np.random.default_rng([4242, seed])
+        world = ground.world
+        self.noise = world.noise / world.half
+        level = (world.truth[:, world.base] - world.ranges.mean(axis=1)) / world.half
+        level[0] *= world.sign
+        # the zero of the scale is the level if that is told, and what is told is true
+        self.level = np.zeros_like(level) if cell.level == "told" else level
+        self.drift = self.noise * self.rng.choice([-1.0, 1.0], size=len(level)) / cell.last
+
+    def told(self) -> list[Any]:
+        """What the study is told of every outcome."""
+        kinds = {"told": float, "untold": lambda _: None}
+        kinds["roughly"] = lambda noise: (noise / ROUGHLY, noise * ROUGHLY)
+        level = self.cell.level == "told"
+        return [told_of(kinds[self.cell.noise](n), level_told=level) for n in self.noise]
+
+    def result(self, outcome: int, setting: int, number: int) -> Observation:
+        """One result of an outcome at a setting, in some round."""
+        wrong, rng, noise = self.cell.wrong, self.rng, float(self.noise[outcome])
+        effect = float(self.ground.world.effects[outcome][setting])
+        place = int(self.ground.points.place[setting])
+        if wrong == "change":
+            se = float(np.sqrt(2) * noise)
+            value = effect + se * rng.standard_normal()
+            home = int(self.ground.features.usual.place[0])
+            return Observation(place, value, se=se, against=home, round=number)
+        value, se = float(self.level[outcome]) + effect, None
+        if wrong in ("se", "half"):
+            noise *= float(np.exp(rng.uniform(-0.7, 0.7)))
+            se = noise / 2 if wrong == "half" else noise
+        if wrong == "drift":
+            value += float(self.drift[outcome]) * number
+        value += noise * rng.standard_normal()
+        if wrong == "gross" and rng.random() < GROSS:
+            value += float(rng.choice([-1, 1]) * rng.uniform(0.3, 2.0))
+        return Observation(place, value, se=se, round=number)
+
+
+def play(
+    cell: Cell,
+    ground: Ground,
+    seed: int,
+    *,
+    prior: Prior | None = None,
+    parts: Sequence[Part] = UNKNOWN,
+    choose: Callable[[Inquiry, int], Asked] = next_question,
+) -> Iterator[tuple[int, Look]]:
+    """Play one study; yields what it says at every stop.
+
+    prior, parts   what is believed before the first result; the default is that of the cell's shape
+    choose         asks the questions
+    """
+    world, points, nature = ground.world, ground.points, Nature(cell, ground, seed)
+    learner = Learner(ground.features, nature.told(), prior or prior_of(cell.shape or None), parts)
+    count = len(world.outcomes)
+    counts = np.zeros(count, dtype=int)
+    order = nature.rng.permutation(len(world.settings))
+    for each in np.repeat(np.arange(count), cell.earlier):
+        learner.add(int(each), nature.result(int(each), world.base, 0))
+        counts[each] += 1
+    for number in range(1, cell.last + 1):
+        if cell.design == "random":
+            setting, outcome = int(order[(number - 1) % len(order)]), (number - 1) % count
+        else:
+            belief = learner.belief()
+            inquiry = Inquiry(belief.at(points), belief.values(points), world.scaled_limits, counts)
+            asked = choose(inquiry, count if cell.visits else 1)
+            setting, outcome = asked.number, asked.outcomes[0]
+        for each in range(count) if cell.visits else [outcome]:
+            counts[each] += 1
+            learner.add(each, nature.result(each, setting, number))
+        if number in cell.stops:
+            yield number, look_at(world, learner.belief().at(points))
+
+
+class Grounds:
+    """The worlds of cells; those that all studies of a cell share are made once.
+
+    tables   the folder of the tables
+    """
+
+    def __init__(self, tables: Path | None = None) -> None:
+        self.tables = tables
+        self._known: dict[str, Ground] = {}
+
+    def of(self, cell: Cell, seed: int) -> Ground:
+        """The world of a study."""
+        if cell.world in FAMILIES:
+            return self._ground(random_world(cell.world, seed, cell.factors or None))
+        if cell.world not in self._known:
+            world = (
+                formulas()[cell.world]
+                if cell.world in FORMULAS
+                else TABLES[cell.world](self._folder())
+            )
+            self._known[cell.world] = self._ground(world)
+        return self._known[cell.world]
+
+    def _folder(self) -> Path:
+        if self.tables is None:
+            raise SystemExit("tables are read from the folder that --shared names")
+        return self.tables
+
+    @staticmethod
+    def _ground(world: World) -> Ground:
+        features = Features(world.factors)
+        return Ground(world, features, features.points(world.settings))
+
+
+Looks = dict[int, list[Look]]  # by stop
+
+
+def read(path: Path) -> dict[str, dict[int, dict[int, Look]]]:
+    """What a file holds: looks by cell, seed and stop."""
+    found: dict[str, dict[int, dict[int, Look]]] = defaultdict(dict)
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            looks = {int(stop): Look(**look) for stop, look in row["looks"].items()}
+            studies = found[json.dumps(row["cell"])]
+            if len(looks) >= len(studies.get(row["seed"], {})):
+                studies[row["seed"]] = looks
+    return found
+
+
+def run(
+    cells: Sequence[Cell],
+    path: Path,
+    grounds: Grounds,
+    studies: int,
+    *,
+    first: int = 0,
+    block: int = 10,
+) -> None:
+    """Play what the file does not hold yet: a few studies of every cell, then a few more."""
+    known = read(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for start in range(first, first + studies, block):
+        for cell in cells:
+            for seed in range(start, min(start + block, first + studies)):
+                if set(cell.stops) <= set(known.get(cell.key(), {}).get(seed, {})):
+                    continue
+                begun = time.perf_counter()
+                looks = {s: asdict(look) for s, look in play(cell, grounds.of(cell, seed), seed)}
+                line = {
+                    "cell": json.loads(cell.key()),
+                    "seed": seed,
+                    "seconds": round(time.perf_counter() - begun, 3),
+                    "looks": looks,
+                }
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + "\n")
+
+
+def looks_of(found: Mapping[str, Mapping[int, Mapping[int, Look]]], cell: Cell) -> Looks:
+    """The looks of a cell by stop."""
+    by_stop: Looks = defaultdict(list)
+    for _, looks in sorted(found.get(cell.key(), {}).items()):
+        for stop, look in looks.items():
+            by_stop[stop].append(look)
+    return by_stop
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Averages over studies, each with its standard error. Of moves: beyond, card, gap.
+
+    gap   stated minus true chance of being within all limits
+    """
+
+    studies: int
+    moves: int
+    given_up: tuple[float, float]
+    beyond: tuple[float, float]
+    covered: tuple[float, float]
+    card: tuple[float, float]
+    gap: tuple[float, float]
+
+    @property
+    def breaks(self) -> str:
+        """Which promise the figures break by more than two standard errors."""
+        words = []
+        if self.moves and self.beyond[0] > 0.05 + 2 * np.sqrt(0.05 * 0.95 / self.moves):
+            words.append("beyond")
+        if self.covered[0] + 2 * self.covered[1] < 0.93:
+            words.append("covered")
+        if self.moves and self.card[0] + 2 * self.card[1] < 0.93:
+            words.append("card")
+        return ", ".join(words)
+
+
+def mean(values: Iterable[float]) -> tuple[float, float]:
+    """Average and its standard error."""
+    array = np.array(list(values), dtype=float)
+    if not len(array):
+        return float("nan"), float("nan")
+    spread = float(array.std(ddof=1)) if len(array) > 1 else float("nan")
+    return float(array.mean()), spread / float(np.sqrt(len(array)))
+
+
+def summary(looks: Sequence[Look]) -> Summary:
+    """The averages of some looks."""
+    moved = [look for look in looks if look.moved]
+    return Summary(
+        len(looks),
+        len(moved),
+        mean(look.given_up for look in looks),
+        mean(look.beyond for look in moved),
+        mean(look.covered for look in looks),
+        mean(look.card or 0.0 for look in moved),
+        mean((look.stated or 0.0) - (not look.beyond) for look in moved),
+    )
+
+
+def percent(pair: tuple[float, float]) -> str:
+    """A share with its standard error."""
+    value, error = pair
+    if np.isnan(value):
+        return "-"
+    return f"{value:.0%}" + ("" if np.isnan(error) else f" ({100 * error:.1f})")
+
+
+HEAD = (
+    "| n | after | given up | beyond, of moves | moves | card | all | stated - true | breaks |\n"
+    "|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def row(stop: int, found: Summary) -> str:
+    """A row of a table."""
+    gap = "-" if np.isnan(found.gap[0]) else f"{found.gap[0]:+.3f} ({found.gap[1]:.3f})"
+    cells = [found.studies, stop, percent(found.given_up), percent(found.beyond), found.moves]
+    cells += [percent(found.card), percent(found.covered), gap, found.breaks]
+    return "| " + " | ".join(str(each) for each in cells) + " |"
+
+
+def name_of(cell: Cell) -> str:
+    """A cell in words."""
+    return ", ".join(
+        str(value) if name == "world" else name if value is True else f"{name} {value}"
+        for name, value in json.loads(cell.key()).items()
+        if name != "last"
+    )
+
+
+def arguments(text: str, default: str) -> argparse.ArgumentParser:
+    """The words of a command that plays cells."""
+    words = argparse.ArgumentParser(description=text.splitlines()[0])
+    words.add_argument("--studies", type=int, default=20, help="of every cell")
+    words.add_argument("--seed", type=int, default=0, help="of the first study")
+    words.add_argument("--file", type=Path, default=Path(default), help="taken up again")
+    words.add_argument("--show", action="store_true", help="print the file, play nothing")
+    words.add_argument("--shared", type=Path, help="where data/real holds the tables")
+    words.add_argument("--worlds", nargs="+", help="only these")
+    return words
+
+
+def grounds_of(options: argparse.Namespace) -> Grounds:
+    """The worlds that a command may play."""
+    return Grounds(None if options.shared is None else options.shared / "data" / "real")

@@ -1,0 +1,205 @@
+"""What a study recommends after few results, beside the figures it must reach.
+
+    python benchmarks/few_results.py --studies 20                  # every row; take up again with more
+    python benchmarks/few_results.py --studies 200 --shared PATH   # with the tables of PATH/data/real
+    python benchmarks/few_results.py --show
+
+Given up and the share beyond a limit, in percent, with standard errors. A study is a line of the file
+(out/bends.jsonl, as of bends.py, whose studies count here too); seeds from 0 on.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.bend_studies import Cell, arguments, grounds_of, looks_of, read, run, summary
+from benchmarks.bend_tables import TABLES
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    name   what is told, and how is measured
+    cell   how it is played
+    most   what may be given up at most after so many results or visits, in percent; None: only shown
+    """
+
+    name: str
+    cell: Cell
+    most: Mapping[int, int | None]
+
+
+def shown(*stops: int) -> dict[int, int | None]:
+    """Figures without a bound."""
+    return dict.fromkeys(stops)
+
+
+def straight() -> list[Row]:
+    """The straight clinic, and a study that is told that effects are straight."""
+    return [
+        Row(
+            "nothing told",
+            Cell("clinic", shape="straight", noise="untold"),
+            {8: 100, 15: 78, 30: 52, 60: 28},
+        ),
+        Row("noise", Cell("clinic", shape="straight"), {8: 100, 15: 66, 30: 42, 60: 26}),
+        Row(
+            "noise and level",
+            Cell("clinic", shape="straight", level="told"),
+            {8: 85, 15: 55, 30: 32, 60: 22},
+        ),
+        Row(
+            "all outcomes at a visit",
+            Cell("clinic", shape="straight", visits=True, last=12),
+            {2: 75, 4: 55, 8: 34, 12: 27},
+        ),
+    ]
+
+
+SINGLE = {
+    "clinic": {15: 80, 30: 65, 60: 45},
+    "emax": {15: 80, 30: 57, 60: 39},
+    "convex": {15: 80, 30: 42, 60: 22},
+    "tire": {15: None, 30: 51, 60: 27},
+    "chem": {15: None, 30: 5, 60: 2},
+}
+VISITS = {
+    "clinic": {4: None, 8: 65, 12: 53, 20: 42},
+    "emax": {4: None, 8: 50, 12: 43, 20: 33},
+    "convex": {4: None, 8: 38, 12: 30, 20: 16},
+    "tire": {4: None, 8: 47, 12: 36, 20: 26},
+    "chem": {4: None, 8: None, 12: None, 20: None},
+}
+WHOLE_TABLES = {
+    "compiler": {8: 14, 15: 9, 30: 2},
+    "lipid": {8: 14, 15: 7, 30: 7},
+    "slump": {8: 96, 15: 82, 30: 64},
+    "olive": shown(8, 15, 30),
+}
+
+
+def bent() -> list[Row]:
+    """The default."""
+    rows = [Row("noise", Cell(world), most) for world, most in SINGLE.items()]
+    rows += [
+        Row(
+            "nothing told",
+            Cell(world, noise="untold"),
+            {stop: bound and bound + 8 for stop, bound in most.items()},
+        )
+        for world, most in SINGLE.items()
+    ]
+    rows += [
+        Row("noise", Cell(world, visits=True, last=20), most) for world, most in VISITS.items()
+    ]
+    return rows
+
+
+def smooth() -> list[Row]:
+    """The shape without own effects, and six earlier results of every outcome at the baseline."""
+    worlds = ("clinic", "emax", "convex", "tire", "chem", "saturating", "powers", "optima")
+    rows = [Row("noise", Cell(world, shape="smooth"), shown(15, 30, 60)) for world in worlds]
+    rows += [
+        Row(
+            "noise, six at the baseline",
+            Cell(world, shape="smooth", earlier=6),
+            {15: None, 30: 47 if world == "clinic" else None, 60: None},
+        )
+        for world in ("clinic", "emax")
+    ]
+    return rows
+
+
+def telling() -> list[Row]:
+    """Straight random worlds of three factors at nine levels: telling more must not make it worse."""
+    told = {
+        "nothing told": {"noise": "untold"},
+        "level": {"noise": "untold", "level": "told"},
+        "noise roughly": {"noise": "roughly"},
+        "noise": {},
+        "noise and level": {"level": "told"},
+    }
+    return [
+        Row(
+            name,
+            Cell("straight", shape=shape, factors=3, **how),
+            shown(15, 30, 60),
+        )
+        for shape in ("straight", "")
+        for name, how in told.items()
+    ]
+
+
+def tables() -> list[Row]:
+    """Real experiments, all outcomes at every visit."""
+    return [
+        Row("noise", Cell(world, visits=True, last=30), most)
+        for world, most in WHOLE_TABLES.items()
+    ]
+
+
+ROWS = (*straight(), *bent(), *smooth(), *telling(), *tables())
+
+
+def figure(given_up: tuple[float, float], bound: int | None) -> str:
+    """A figure with its standard error and the bound: met, missed, or neither within two errors."""
+    value, error = 100 * given_up[0], 100 * given_up[1]
+    text = f"{value:.0f} ({error:.1f})"
+    if bound is None:
+        return text
+    if value <= bound:
+        return f"{text} <= {bound}"
+    return f"{text} {'**>' if value - 2 * error > bound else '>'} {bound}" + (
+        "**" if value - 2 * error > bound else ""
+    )
+
+
+def show(path: Path, rows: list[Row]) -> None:
+    """Print every row that was played."""
+    found = read(path)
+    print(
+        "| world | shape | told | n | given up, after results (r) or visits (v) | beyond, of moves |"
+    )
+    print("|---|---|---|---|---|---|")
+    for row in rows:
+        looks = looks_of(found, row.cell)
+        if not looks:
+            continue
+        unit = "v" if row.cell.visits else "r"
+        some = {stop: summary(looks[stop]) for stop in looks}
+        given_up = "; ".join(
+            f"{stop}{unit} {figure(some[stop].given_up, row.most[stop])}" for stop in row.most
+        )
+        beyond = ", ".join(
+            f"{some[stop].beyond[0] * some[stop].moves:.0f} of {some[stop].moves}"
+            if some[stop].moves
+            else "-"
+            for stop in row.most
+        )
+        first = next(iter(some.values()))
+        shape = row.cell.shape or "default"
+        print(
+            f"| {row.cell.world} | {shape} | {row.name} | {first.studies} | {given_up} | {beyond} |"
+        )
+
+
+def main() -> None:
+    options = arguments(__doc__ or "", "out/bends.jsonl").parse_args()
+    rows = [
+        row
+        for row in ROWS
+        if (options.shared or row.cell.world not in TABLES)
+        and (not options.worlds or row.cell.world in options.worlds)
+    ]
+    if not options.show:
+        cells = [row.cell for row in rows]
+        run(cells, options.file, grounds_of(options), options.studies, first=options.seed)
+    show(options.file, rows)
+
+
+if __name__ == "__main__":
+    main()
