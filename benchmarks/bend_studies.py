@@ -10,7 +10,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ ENDS = (0.025, 0.975)
 ROUGHLY = 1.6  # a noise that is told roughly is told within this factor
 GROSS = 0.02  # share of results that are grossly wrong
 FORMULAS = tuple(formulas())
-WRONG = ("se", "half", "change", "gross", "drift")
+WRONG = ("se", "half", "change", "gross", "drift", "wide", "narrow")
+RANGES = {"wide": 3.0, "narrow": 1 / 3}  # ranges that are told, in the right ones
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Cell:
     wrong    "se": results bring their standard errors; "half": these are half of the truth;
              "change": results are changes against the baseline measured beside it;
              "gross": one result in fifty is grossly wrong;
-             "drift": every level drifts by one s.d. of the noise from the first result to the last
+             "drift": every level drifts by one s.d. of the noise from the first result to the last;
+             "wide", "narrow": all ranges are told three times too wide, or too narrow
     earlier  so many results of every outcome at the baseline before the first question
     factors  of a random world; 0: two to four
     design   "aimed": the questions of the product; "random": settings at random, outcomes in turn
@@ -227,15 +229,16 @@ class Grounds:
     def of(self, cell: Cell, seed: int) -> Ground:
         """The world of a study."""
         if cell.world in FAMILIES:
-            return self._ground(random_world(cell.world, seed, cell.factors or None))
-        if cell.world not in self._known:
+            return self._ground(cell, random_world(cell.world, seed, cell.factors or None))
+        key = cell.world + cell.wrong
+        if key not in self._known:
             world = (
                 formulas()[cell.world]
                 if cell.world in FORMULAS
                 else TABLES[cell.world](self._folder())
             )
-            self._known[cell.world] = self._ground(world)
-        return self._known[cell.world]
+            self._known[key] = self._ground(cell, world)
+        return self._known[key]
 
     def _folder(self) -> Path:
         if self.tables is None:
@@ -243,7 +246,11 @@ class Grounds:
         return self.tables
 
     @staticmethod
-    def _ground(world: World) -> Ground:
+    def _ground(cell: Cell, world: World) -> Ground:
+        if cell.wrong in RANGES:
+            middle = world.ranges.mean(axis=1, keepdims=True)
+            ranges = middle + RANGES[cell.wrong] * (world.ranges - middle)
+            world = replace(world, ranges=ranges)
         features = Features(world.factors)
         return Ground(world, features, features.points(world.settings))
 

@@ -89,7 +89,7 @@ def chosen(options: argparse.Namespace) -> list[Cell]:
             for world in options.worlds or SHOWN
         ]
     tables = tuple(TABLES) if options.shared else ()
-    cells = [*plain((*SHOWN, *tables)), *harder()]
+    cells = [*plain((*SHOWN, *tables)), *([] if options.plain else harder())]
     return [cell for cell in cells if not options.worlds or cell.world in options.worlds]
 
 
@@ -111,6 +111,7 @@ def show(cells: list[Cell], path: Path) -> None:
 
 def main() -> None:
     words = arguments(__doc__ or "", "out/bends.jsonl")
+    words.add_argument("--plain", action="store_true", help="only cells with nothing wrong")
     words.add_argument("--visits", action="store_true", help=f"looked at after {VISITS}")
     words.add_argument("--noise", default="told", choices=["told", "untold", "roughly"])
     words.add_argument("--level", default="untold", choices=["told", "untold"])

@@ -120,3 +120,13 @@ def test_every_row_of_few_results_is_played_by_a_cell_that_stops_where_it_is_sho
     for row in ROWS:
         assert set(row.most) <= set(row.cell.stops), row.name
         assert row.cell.world in (*formulas(), *FAMILIES, "compiler", "lipid", "slump", "olive")
+
+
+@pytest.mark.parametrize(("wrong", "times"), [("wide", 3), ("narrow", 1 / 3)])
+def test_wrong_ranges_change_the_scale_and_nothing_that_is_true(wrong, times):
+    right = Grounds().of(Cell("emax"), 0).world
+    told = Grounds().of(Cell("emax", wrong=wrong), 0).world
+    assert told.half == pytest.approx(times * right.half)
+    assert told.effects * times == pytest.approx(right.effects)
+    assert (told.within == right.within).all()
+    assert told.best * times == pytest.approx(right.best)
