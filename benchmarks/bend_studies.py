@@ -24,7 +24,7 @@ from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.knowledge import UNKNOWN, Part
 from sidestep.studies.learning.learner import Effects, Learner, Observation, told_of
 from sidestep.studies.learning.next_question import Asked, Inquiry, next_question
-from sidestep.studies.learning.prior import Prior, prior_of
+from sidestep.studies.learning.prior import Grid, Prior, prior_of
 from sidestep.studies.learning.recommendation import choice_of
 
 SINGLE = (8, 15, 30, 60, 120)
@@ -33,6 +33,17 @@ ENDS = (0.025, 0.975)
 ROUGHLY = 1.6  # a noise that is told roughly is told within this factor
 GROSS = 0.02  # share of results that are grossly wrong
 FORMULAS = tuple(formulas())
+# without one part of what is believed: the least size of a bend, the free curves, own effects, curves and
+# own effects and the joint part, what outcomes share, and the rule for outcomes with few results
+GUARD = "guard"
+WITHOUT: dict[str, Callable[[Prior], Prior]] = {
+    "least bend": lambda p: replace(p, bends=Grid((0.02, 0.1, 0.3, 0.6), (1.0, 1.0, 1.0, 1.0))),
+    "curves": lambda p: replace(p, curve=0.0),
+    "own effects": lambda p: replace(p, owns=Grid((0.02,), (1.0,))),
+    "more than squares": lambda p: replace(p, curve=0.0, joint=0.0, owns=Grid((0.02,), (1.0,))),
+    "shared sizes": lambda p: replace(p, away=(1.0,) * 5),
+    GUARD: lambda p: p,
+}
 WRONG = ("se", "half", "change", "gross", "drift", "wide", "narrow")
 RANGES = {"wide": 3.0, "narrow": 1 / 3}  # ranges that are told, in the right ones
 
@@ -53,6 +64,7 @@ class Cell:
              "wide", "narrow": all ranges are told three times too wide, or too narrow
     earlier  so many results of every outcome at the baseline before the first question
     factors  of a random world; 0: two to four
+    without  the belief without one of its parts (WITHOUT), to see what the part is for
     design   "aimed": the questions of the product; "random": settings at random, outcomes in turn
     last     number of results or visits
     """
@@ -65,6 +77,7 @@ class Cell:
     wrong: str = ""
     earlier: int = 0
     factors: int = 0
+    without: str = ""
     design: str = "aimed"
     last: int = 60
 
@@ -117,13 +130,21 @@ class Ground:
     points: Points
 
 
-def look_at(world: World, effects: Effects, certainty: float = 0.95) -> Look:
-    """Judge a belief by the truth."""
+def look_at(
+    world: World, effects: Effects, certainty: float = 0.95, *, guarded: bool = True
+) -> Look:
+    """Judge a belief by the truth.
+
+    guarded   by the rule of the product; else what is likely within all limits is recommended
+    """
     choice = choice_of(effects, world.scaled_limits, certainty)
     number = world.base if choice.number is None else choice.number
+    if not guarded:
+        likely = (choice.within >= certainty) & (choice.better > 0.5) & effects.moved
+        number = int(np.argmax(np.where(likely, choice.mean, -np.inf))) if likely.any() else number
     chances = [effects.below(outcome, true) for outcome, true in enumerate(world.effects)]
     inside = np.array([(chance > ENDS[0]) & (chance < ENDS[1]) for chance in chances])
-    moved = choice.number is not None
+    moved = number != world.base
     return Look(
         given_up=world.given_up(number),
         moved=moved,
@@ -194,7 +215,11 @@ def play(
     choose         asks the questions
     """
     world, points, nature = ground.world, ground.points, Nature(cell, ground, seed)
-    learner = Learner(ground.features, nature.told(), prior or prior_of(cell.shape or None), parts)
+    if prior is None:
+        prior = prior_of(cell.shape or None)
+    if cell.without:
+        prior = WITHOUT[cell.without](prior)
+    learner = Learner(ground.features, nature.told(), prior, parts)
     count = len(world.outcomes)
     counts = np.zeros(count, dtype=int)
     order = nature.rng.permutation(len(world.settings))
@@ -213,7 +238,8 @@ def play(
             counts[each] += 1
             learner.add(each, nature.result(each, setting, number))
         if number in cell.stops:
-            yield number, look_at(world, learner.belief().at(points))
+            guarded = cell.without != GUARD
+            yield number, look_at(world, learner.belief().at(points), guarded=guarded)
 
 
 class Grounds:

@@ -2,6 +2,7 @@
 
     python benchmarks/bends.py --studies 20                      # every cell; take up again with more
     python benchmarks/bends.py --studies 100 --shared PATH       # with the tables of PATH/data/real
+    python benchmarks/bends.py --reasons --studies 40            # what every part of the belief is for
     python benchmarks/bends.py --show                            # the tables of what was played
     python benchmarks/bends.py --worlds emax chem --visits --noise untold --studies 20
 
@@ -17,9 +18,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.bend_studies import (
     FORMULAS,
+    GUARD,
     HEAD,
     SINGLE,
     VISITS,
+    WITHOUT,
     WRONG,
     Cell,
     arguments,
@@ -69,6 +72,21 @@ def harder() -> list[Cell]:
     return [*untold, *roughly, *wrong, *many]
 
 
+def reasons(tables: tuple[str, ...]) -> list[Cell]:
+    """The belief without one of its parts, where that part could matter."""
+    parts = ("", *(part for part in WITHOUT if part != GUARD))
+    cells = [
+        Cell(world, without=part) for part in parts for world in ("emax", "mixtures", "sigmoids")
+    ]
+    cells += [Cell(world, visits=True, without=part, last=30) for part in parts for world in tables]
+    young = [("clinic", "straight"), ("straight", "straight"), ("clinic", ""), ("chem", "")]
+    return cells + [
+        Cell(world, shape=shape, level="told", without=part, last=15)
+        for part in ("", GUARD)
+        for world, shape in young
+    ]
+
+
 def chosen(options: argparse.Namespace) -> list[Cell]:
     """The cells of the command: one kind for every world that is named, or all."""
     named = any((options.visits, options.wrong, options.factors, options.shape, options.last))
@@ -88,6 +106,8 @@ def chosen(options: argparse.Namespace) -> list[Cell]:
             )
             for world in options.worlds or SHOWN
         ]
+    if options.reasons:
+        return reasons(("slump", "compiler") if options.shared else ())
     tables = tuple(TABLES) if options.shared else ()
     cells = [*plain((*SHOWN, *tables)), *([] if options.plain else harder())]
     return [cell for cell in cells if not options.worlds or cell.world in options.worlds]
@@ -112,6 +132,7 @@ def show(cells: list[Cell], path: Path) -> None:
 def main() -> None:
     words = arguments(__doc__ or "", "out/bends.jsonl")
     words.add_argument("--plain", action="store_true", help="only cells with nothing wrong")
+    words.add_argument("--reasons", action="store_true", help="without parts of the belief")
     words.add_argument("--visits", action="store_true", help=f"looked at after {VISITS}")
     words.add_argument("--noise", default="told", choices=["told", "untold", "roughly"])
     words.add_argument("--level", default="untold", choices=["told", "untold"])

@@ -1,9 +1,23 @@
 """The benchmark of bends: its worlds are the published ones, and it judges by the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchmarks.bend_studies import Cell, Grounds, Look, Nature, looks_of, play, read, run, summary
+from benchmarks.bend_studies import (
+    GUARD,
+    WITHOUT,
+    Cell,
+    Grounds,
+    Look,
+    Nature,
+    looks_of,
+    play,
+    read,
+    run,
+    summary,
+)
 from benchmarks.bend_worlds import FAMILIES, formulas, random_world
 from benchmarks.few_results import ROWS
 from sidestep.studies.learning.next_question import Asked
@@ -130,3 +144,13 @@ def test_wrong_ranges_change_the_scale_and_nothing_that_is_true(wrong, times):
     assert told.effects * times == pytest.approx(right.effects)
     assert (told.within == right.within).all()
     assert told.best * times == pytest.approx(right.best)
+
+
+@pytest.mark.parametrize("part", WITHOUT)
+def test_a_belief_without_a_part_is_another_belief(part):
+    cell = Cell("chem", last=15)
+    if part == GUARD:  # it holds back where little else is open
+        cell = Cell("clinic", shape="straight", last=8)
+    ground = Grounds().of(cell, 0)
+    usual, other = (dict(play(replace(cell, without=one), ground, 0)) for one in ("", part))
+    assert usual != other
