@@ -16,7 +16,7 @@ from sidestep.core.jit import kernel
 from sidestep.core.linalg import copy_into
 from sidestep.core.numba_backend import compiled
 from sidestep.environments.instance import Instance, feedback_of
-from sidestep.policies.builtin import BuiltinPolicy, Draws, choose
+from sidestep.policies.builtin import BuiltinPolicy, Draws, Offer, choose
 
 
 @kernel(refcounts=False)
@@ -39,7 +39,7 @@ def play_given(
         for i in range(forms.filled.size):
             forms.filled[i] = 0
         no_draws = Draws(nothing, nothing)
-        choice = choose(knobs, learned, menu, forms, no_draws, action)
+        choice = choose(knobs, learned, Offer(menu, forms, no_draws, action))
         arm, index = choice.arm, choice.vector
         copy_into(menu.columns[:, arm], action)
         feedback = feedback_of(truth, action, index, draws[t % draws.size])

@@ -11,7 +11,7 @@ from sidestep.core.arm_forms import COVARIANCE, PRECISION, Menu, empty_forms
 from sidestep.core.confidence import LOGDET, Confidence, ellipsoids
 from sidestep.core.estimator import absorb, copy_evidence, no_evidence
 from sidestep.core.linalg import TIE
-from sidestep.core.optimism_arms import BLOCK, SURROGATES, optimistic_values
+from sidestep.core.optimism_arms import BLOCK, SURROGATES, Estimates, optimistic_values
 from sidestep.core.optimism_ball import optimistic_action
 from sidestep.core.projection import first_order_values
 
@@ -34,7 +34,7 @@ class World(NamedTuple):
         forms = empty_forms(SURROGATES[surrogate].metric, len(self.confidence.rho), len(arms))
         forms.workspace.rows[: len(self.rows)] = self.rows
         called, n = SURROGATES[surrogate], len(self.rows)
-        optimistic_values(called, self.confidence, self.evidence, menu, forms, n)
+        optimistic_values(called, Estimates(self.confidence, self.evidence, forms), menu, n)
         return forms.workspace.values
 
     @property
@@ -393,15 +393,15 @@ def test_the_last_digits_of_what_is_kept_of_an_arm_decide_nothing(surrogate, s, 
     for seed in range(8):
         game = sparse(s, rho, seed)
         arms = Arms(game.arms)
-        menu, known = Menu(arms.columns, arms.squared), (game.confidence, game.evidence)
+        menu = Menu(arms.columns, arms.squared)
         found = []
         for nudge in (0.0, 2.0, -2.0):
             forms = empty_forms(SURROGATES[surrogate].metric, s + 1, len(arms))
             forms.workspace.rows[: s + 1] = game.rows
-            called = SURROGATES[surrogate]
-            optimistic_values(called, *known, menu, forms, s + 1)  # fills the forms
+            called, known = SURROGATES[surrogate], Estimates(game.confidence, game.evidence, forms)
+            optimistic_values(called, known, menu, s + 1)  # fills the forms
             forms.linear[:] *= 1 + nudge * ROUNDING
-            optimistic_values(called, *known, menu, forms, s + 1)
+            optimistic_values(called, known, menu, s + 1)
             found.append(forms.workspace.values.copy())
         sets = game.sets
         longest = np.linalg.norm(sets.centre[0]) + sets.radius[0] / np.sqrt(rho)

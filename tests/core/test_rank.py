@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from sidestep.core.posterior import Posterior
+from sidestep.core.problem import Problem
+from sidestep.core.projection import frame, gradient, pooled_frame
 from sidestep.core.rank import (
     chi_squared_bound,
     closest_of_rank,
     consistent_rank,
     error_of,
+    first_ranks,
+    reviewed_ranks,
     spectrum,
 )
 
@@ -109,3 +113,20 @@ def test_the_spectrum_keeps_apart_what_is_certain_and_what_is_open():
 def test_noise_passes_the_chi_squared_bound_as_rarely_as_it_says(oracle):
     squares = np.random.default_rng(7).chisquare(8, 20_000)
     assert oracle.at_most(int((squares > chi_squared_bound(8, 0.01)).sum()), 20_000, 0.01)
+
+
+@pytest.mark.parametrize("n_protected", [3, 5])
+def test_rank_d_is_never_assumed_nor_doubted_as_nothing_would_be_left_of_the_target(n_protected):
+    problem = Problem(3, n_protected, noise_scale=0.01, resolution=0.01)
+    assert first_ranks(problem) == (1, 2)
+    posterior, prior = belief(low_rank(3, n_protected, 3), 0.01, 200)
+    assert consistent_rank(posterior, 0.05) == 3  # what was measured is of rank d
+    assert reviewed_ranks(problem, posterior, prior, 0.05) == (2, 2)
+
+
+def test_nothing_is_left_of_a_target_in_a_span_of_full_rank():
+    """To the last bit: what rounding left there decided, and another machine decided otherwise."""
+    vectors = np.random.default_rng(3).standard_normal((4, 3))
+    for made in (frame(vectors, 3), pooled_frame(vectors, np.array([1.0, 2.0, 0.5, 1.0]), 3)):
+        assert not made.rest.any()
+        assert not gradient(made, vectors[1]).any()

@@ -56,6 +56,7 @@ def given():
         "both_forms": (menu.columns, rows[0], matrix, 0.2, out, np.empty(COUNT)),
         "widths_along_arms": (arms.squared, square, out),
         "lengths": (square - 0.1, out),
+        "write_upper": (regret, square, 0.7, out),
         "arms_of": (menu, np.array([4, 1, 30])),
         "lowest_argmax": (np.round(regret, 1),),
         "standing": (rng.standard_normal((16, COUNT)),),

@@ -248,6 +248,9 @@ def test_a_state_of_version_3_goes_on_as_before(name):
     policy = from_config(name, ss.Problem(**written["problem"]), written["knobs"])
     state, arms = policy.state_from_json(written["state"]), ss.Arms(WRITTEN_ARMS)
     assert json.loads(state.to_json())["version"] == STATE_VERSION
+    coded = json.loads(written["state"])["core_set"][1:]
+    if policy.reviews_rank:  # the ranks were coded in core_set: 1 assumed, 2 possible
+        assert state.ranks == (coded.count(1), len(coded) - coded.count(0))
     for turn, (arm, index, exact, feedback) in enumerate(written["asked"]):
         decision = policy.ask(state, arms, np.random.default_rng(turn))
         assert (decision.arm, decision.query.index, decision.exact) == (arm, index, exact)

@@ -357,12 +357,25 @@ def shrink(
         unit_width[k] = np.sqrt(max(square[k], 0.0))
 
 
+def write_upper(linear: FloatArray, unit_width: FloatArray, radius: float, out: FloatArray) -> None:
+    """Largest <a, theta> over one confidence set, for every arm, from its forms, into `out` (K,)."""
+    np.add(linear, radius * unit_width, out=out)
+
+
+@compiled_as(write_upper, refcounts=False)
+def _write_upper_loop(
+    linear: FloatArray, unit_width: FloatArray, radius: float, out: FloatArray
+) -> None:
+    for k in range(out.size):
+        out[k] = linear[k] + radius * unit_width[k]
+
+
 @kernel
 def upper_means(
     columns: FloatArray, centre: FloatArray, inverse: FloatArray, radius: float, out: FloatArray
 ) -> None:
-    """Largest <a, theta> over one confidence set, for every arm, into `out` (K,); no form is reused."""
+    """The same without forms that are kept."""
     square = np.empty(out.size)
     both_forms(columns, centre, inverse, 0.0, out, square)
     lengths(square, square)
-    out += radius * square
+    write_upper(out, square, radius, out)

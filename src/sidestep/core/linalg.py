@@ -152,8 +152,13 @@ def orthonormal(vectors: FloatArray) -> FloatArray:
 
 @kernel(small=True)
 def project_off(basis: FloatArray, vector: FloatArray) -> FloatArray:
-    """The vector minus its projection on the span of an orthonormal basis (k, d); (d,)."""
+    """The vector minus its projection on the span of an orthonormal basis (k, d); (d,).
+
+    Exactly zero where k = d: what rounding would leave there must not decide anything.
+    """
     left = vector.copy()
+    if basis.shape[0] == vector.size:
+        left[:] = 0.0
     for _ in range(2):
         for row in range(basis.shape[0]):
             take_out(basis[row], left)

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidestep.core.actions import ON_A_SOLID, Body
-from sidestep.core.arm_forms import Forms, Menu
+from sidestep.core.arm_forms import COVARIANCE, Menu, fill, upper_means, write_upper
 from sidestep.core.arrays import FloatArray
 from sidestep.core.best_action import Place
-from sidestep.core.confidence import Confidence, ellipsoids
-from sidestep.core.estimator import Evidence
+from sidestep.core.confidence import ellipsoids, radius
 from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import copy_into, dot, lowest_argmax, scaled, total
-from sidestep.core.optimism_arms import optimistic_values
+from sidestep.core.optimism_arms import Estimates, optimistic_values
 from sidestep.core.optimism_ball import optimistic_action
 
 TOLERANCE = 1e-2  # relative gap at which the search for the optimistic action on the ball stops
@@ -34,9 +33,7 @@ class Optimum(NamedTuple):
 def optimistic_in(
     place: Place,
     surrogate: Any,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
+    estimates: Estimates,
     n: int,
     normals: FloatArray,
     action: FloatArray,
@@ -49,38 +46,55 @@ def optimistic_in(
     raise NotImplementedError
 
 
+@by_type
+def most_plausible_in(
+    place: Place, estimates: Estimates, index: int, normals: FloatArray, action: FloatArray
+) -> Optimum:
+    """The action with the largest plausible <a, theta_index>; otherwise as `optimistic_in`."""
+    raise NotImplementedError
+
+
 @kernel(refcounts=False)
 def _optimistic_arm(
     menu: Menu,
     surrogate: Any,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
+    estimates: Estimates,
     n: int,
     normals: FloatArray,
     action: FloatArray,
 ) -> Optimum:
-    optimistic_values(surrogate, confidence, evidence, menu, forms, n)
-    values = forms.workspace.values[: menu.squared.size]
+    optimistic_values(surrogate, estimates, menu, n)
+    return _largest(estimates.forms.workspace.values[: menu.squared.size])
+
+
+@kernel(refcounts=False)
+def _most_plausible_arm(
+    menu: Menu, estimates: Estimates, index: int, normals: FloatArray, action: FloatArray
+) -> Optimum:
+    confidence, evidence, forms = estimates.confidence, estimates.evidence, estimates.forms
+    reach, K = radius(confidence, evidence, index), menu.squared.size
+    values = forms.workspace.values[:K]
+    if forms.metric == COVARIANCE:  # the forms of this metric are kept from round to round
+        fill(forms, evidence, confidence.rho, menu, index)
+        write_upper(forms.linear[index, :K], forms.unit_width[index, :K], reach, values)
+    else:
+        upper_means(menu.columns, evidence.centre[index], evidence.inverse[index], reach, values)
+    return _largest(values)
+
+
+@kernel(refcounts=False)
+def _largest(values: FloatArray) -> Optimum:
     arm = lowest_argmax(values)
     return Optimum(arm, values[arm], np.nan)
 
 
 @kernel
-def optimistic_on_ball(
-    body: Body,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
-    n: int,
-    normals: FloatArray,
-    action: FloatArray,
-) -> Optimum:
-    """`optimistic_in` on the ball, where no surrogate is needed."""
+def _on_ball(estimates: Estimates, n: int, normals: FloatArray, action: FloatArray) -> Optimum:
     copy_into(scaled(1.0 / np.sqrt(dot(normals, normals)), normals), action)
     if n > action.size:  # the projected target is zero, and so is every reward
         return Optimum(ON_A_SOLID, 0.0, 0.0)
-    sets = ellipsoids(confidence, evidence, forms.workspace.rows[:n])
+    evidence, rows = estimates.evidence, estimates.forms.workspace.rows[:n]
+    sets = ellipsoids(estimates.confidence, evidence, rows)
     best, value, bound = optimistic_action(sets.centre, sets.inverse, sets.radius, TOLERANCE)
     if total(evidence.counts, 0) > 0:
         copy_into(best, action)
@@ -91,17 +105,24 @@ def optimistic_on_ball(
 def _optimistic_on_ball(
     body: Body,
     surrogate: Any,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
+    estimates: Estimates,
     n: int,
     normals: FloatArray,
     action: FloatArray,
 ) -> Optimum:
-    return optimistic_on_ball(body, confidence, evidence, forms, n, normals, action)
+    return _on_ball(estimates, n, normals, action)
+
+
+@kernel(refcounts=False)
+def _most_plausible_on_ball(
+    body: Body, estimates: Estimates, index: int, normals: FloatArray, action: FloatArray
+) -> Optimum:
+    estimates.forms.workspace.rows[0] = index
+    return _on_ball(estimates, 1, normals, action)
 
 
 FAMILIES[optimistic_in].update({Menu: _optimistic_arm, Body: _optimistic_on_ball})
+FAMILIES[most_plausible_in].update({Menu: _most_plausible_arm, Body: _most_plausible_on_ball})
 
 
 @by_type

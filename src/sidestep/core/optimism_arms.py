@@ -62,99 +62,74 @@ SURROGATES: dict[str, Surrogate] = {
 }
 
 
-@by_type
-def optimistic_values(
-    surrogate: Any,
-    confidence: Confidence,
-    evidence: Evidence,
-    menu: Menu,
-    forms: Forms,
-    n: int,
-) -> None:
+class Estimates(NamedTuple):
+    """The estimates with their confidence sets, and the forms of the arms under them."""
+
+    confidence: Confidence
+    evidence: Evidence
+    forms: Forms
+
+
+@kernel(refcounts=False)
+def optimistic_values(surrogate: Any, estimates: Estimates, menu: Menu, n: int) -> None:
     """Value of every arm under a surrogate, into `workspace.values`.
 
     The first n of `workspace.rows` are the vectors that count: 0 and the core set.
     """
+    workspace = estimates.forms.workspace
+    rows, values = workspace.rows[:n], workspace.values[: menu.squared.size]
+    if n > menu.columns.shape[0]:  # s >= d: the projected target is zero
+        values[:] = 0.0
+    else:
+        _write_values(surrogate, estimates, menu, rows, values)
+
+
+@by_type
+def _write_values(
+    surrogate: Any, estimates: Estimates, menu: Menu, rows: IntArray, values: FloatArray
+) -> None:
+    """Value of every arm under a surrogate for the vectors in `rows`, into `values`."""
     raise NotImplementedError
 
 
 @kernel(refcounts=False)
 def _along_arm(
-    surrogate: AlongArm,
-    confidence: Confidence,
-    evidence: Evidence,
-    menu: Menu,
-    forms: Forms,
-    n: int,
+    surrogate: AlongArm, estimates: Estimates, menu: Menu, rows: IntArray, values: FloatArray
 ) -> None:
-    rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
-    if _zero_if_full_rank(menu.columns.shape[0], n, values):
-        return
-    _fill_rows(confidence, evidence, menu, forms, rows)
-    _products_of(evidence.centre, rows, forms.workspace.products)
+    forms = estimates.forms
+    _fill_rows(estimates, menu, rows)
+    _products_of(estimates.evidence.centre, rows, forms.workspace.products)
     along_action(surrogate.printed, menu.squared, forms, rows, values)
 
 
 @kernel(refcounts=False)
 def _along_inverse(
-    surrogate: AlongInverse,
-    confidence: Confidence,
-    evidence: Evidence,
-    menu: Menu,
-    forms: Forms,
-    n: int,
+    surrogate: AlongInverse, estimates: Estimates, menu: Menu, rows: IntArray, values: FloatArray
 ) -> None:
-    rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
-    if _zero_if_full_rank(menu.columns.shape[0], n, values):
-        return
-    _fill_rows(confidence, evidence, menu, forms, rows)
-    along_inverse(evidence, menu, forms, rows, values)
-
-
-@kernel(refcounts=False)
-def _first_order(
-    surrogate: FirstOrder,
-    confidence: Confidence,
-    evidence: Evidence,
-    menu: Menu,
-    forms: Forms,
-    n: int,
-) -> None:
-    rows, values = forms.workspace.rows[:n], forms.workspace.values[: menu.squared.size]
-    if not _zero_if_full_rank(menu.columns.shape[0], n, values):
-        _write_first_order(confidence, evidence, menu, rows, values)
-
-
-register(optimistic_values, AlongArm, _along_arm)
-register(optimistic_values, AlongInverse, _along_inverse)
-register(optimistic_values, FirstOrder, _first_order)
-
-
-@kernel(refcounts=False)
-def _zero_if_full_rank(d: int, n: int, values: FloatArray) -> bool:
-    """Whether s >= d. Then the projected target is zero, and zeros are written into `values`."""
-    if n <= d:
-        return False
-    values[:] = 0.0
-    return True
-
-
-@kernel(refcounts=False)
-def _fill_rows(
-    confidence: Confidence, evidence: Evidence, menu: Menu, forms: Forms, rows: IntArray
-) -> None:
-    """Fill the forms of the vectors in `rows`, and the radii of their sets."""
-    for i in range(rows.size):
-        fill(forms, evidence, confidence.rho, menu, rows[i])
-        forms.workspace.radii[i] = radius(confidence, evidence, rows[i])
+    _fill_rows(estimates, menu, rows)
+    along_inverse(estimates.evidence, menu, estimates.forms, rows, values)
 
 
 @kernel
-def _write_first_order(
-    confidence: Confidence, evidence: Evidence, menu: Menu, rows: IntArray, values: FloatArray
+def _first_order(
+    surrogate: FirstOrder, estimates: Estimates, menu: Menu, rows: IntArray, values: FloatArray
 ) -> None:
-    """First-order values into `values`; a kernel of its own because it allocates and frees an array."""
-    copy_into(first_order_values(confidence, evidence, menu, rows)[0], values)
+    found = first_order_values(estimates.confidence, estimates.evidence, menu, rows)
+    copy_into(found[0], values)
+
+
+register(_write_values, AlongArm, _along_arm)
+register(_write_values, AlongInverse, _along_inverse)
+register(_write_values, FirstOrder, _first_order)
+
+
+@kernel(refcounts=False)
+def _fill_rows(estimates: Estimates, menu: Menu, rows: IntArray) -> None:
+    """Fill the forms of the vectors in `rows`, and the radii of their sets."""
+    confidence, evidence, forms = estimates.confidence, estimates.evidence, estimates.forms
+    for i in range(rows.size):
+        fill(forms, evidence, confidence.rho, menu, rows[i])
+        forms.workspace.radii[i] = radius(confidence, evidence, rows[i])
 
 
 @kernel(refcounts=False)

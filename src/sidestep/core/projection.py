@@ -32,6 +32,13 @@ class Frame(NamedTuple):
     smallest: float  # smallest singular value among the `s` directions kept
 
 
+def _off(basis: FloatArray, vector: FloatArray) -> FloatArray:
+    """`project_off` in numpy."""
+    if len(basis) == vector.size:
+        return np.zeros(vector.size)
+    return np.asarray(vector - (basis @ vector) @ basis)
+
+
 def frame(vectors: FloatArray, rank: int) -> Frame:
     """Frame of vectors (L+1, d), target first; the span has the top `rank` singular directions."""
     L, d = vectors.shape[0] - 1, vectors.shape[1]
@@ -42,7 +49,7 @@ def frame(vectors: FloatArray, rank: int) -> Frame:
     kept = sum(size > ROUNDING * max(sizes[0], 1e-300) for size in sizes[:rank])
     basis = directions[:kept].copy()
     dual = left[:, :kept] / values[:kept] @ basis
-    rest = vectors[0] - (basis @ vectors[0]) @ basis
+    rest = _off(basis, vectors[0])
     return Frame(basis, dual, dual @ vectors[0], rest, sizes[kept - 1] if kept else 0.0)
 
 
@@ -100,7 +107,7 @@ def _pooled_frame_loop(vectors: FloatArray, weights: FloatArray, rank: int) -> F
 
 def gradient(view: Frame, action: FloatArray) -> FloatArray:
     """Derivative of the reward of an action in every vector: p, then -(x_i p + y_i t); (L+1, d)."""
-    left, shares = action - (view.basis @ action) @ view.basis, view.dual @ action
+    left, shares = _off(view.basis, action), view.dual @ action
     protected = view.coefficients[:, None] * left + shares[:, None] * view.rest
     return np.concatenate([left[None], -protected])
 

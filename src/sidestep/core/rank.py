@@ -20,11 +20,10 @@ the ratio of the posterior density to the prior density where the vectors have t
 
 A Thompson policy assumes the smallest rank that the measurements do not contradict. The rank is reviewed
 whenever the number of measurements has grown by a tenth. In every SCEPTIC-th round the rival action and
-the measurement are chosen with the largest rank that is still possible: every direction counts whose
-singular value could still reach the resolution. So no direction that matters stays undecided for good,
-and no separate phase is needed.
-
-`Ranks` in the state of such a policy are the assumed rank and the largest that is still possible.
+the measurement are chosen with the largest rank below d that is still possible: every direction counts
+whose singular value could still reach the resolution. So no direction that matters stays undecided for
+good, and no separate phase is needed. Rank d is never assumed: nothing would be left of the target, all
+actions would be equally good, and there would be nothing to find out.
 """
 
 from typing import NamedTuple
@@ -175,10 +174,10 @@ SCEPTIC = 8
 
 
 class Ranks(NamedTuple):
-    """What is assumed about the rank of the protected vectors; both are s where s is known."""
+    """What a policy's state says about the rank of the protected vectors; both are s where s is known."""
 
-    assumed: int  # the smallest that the measurements do not contradict
-    possible: int  # the largest that is still possible
+    assumed: int  # the smallest that the measurements do not contradict; below d
+    possible: int  # the largest below d that is still possible, and at least the assumed one
 
 
 @kernel
@@ -198,14 +197,20 @@ def first_ranks(problem: Problem) -> Ranks:
     if problem.subspace_dim is not None:
         return Ranks(problem.subspace_dim, problem.subspace_dim)
     L = problem.n_protected
-    return Ranks(min(1, L), min(L, problem.dim)) if is_reviewed(problem) else Ranks(L, L)
+    return Ranks(min(1, L), min(L, _largest(problem))) if is_reviewed(problem) else Ranks(L, L)
 
 
 def reviewed_ranks(problem: Problem, posterior: Posterior, prior: float, delta: float) -> Ranks:
     """The ranks that this posterior of the effects supports."""
-    assumed = max(consistent_rank(posterior, delta), min(1, problem.n_protected))
+    least, most = min(1, problem.n_protected), _largest(problem)
+    assumed = min(max(consistent_rank(posterior, delta), least), most)
     seen = spectrum_of(problem, posterior, prior, delta)
-    return Ranks(assumed, max(seen.separated + seen.undecided, assumed))
+    return Ranks(assumed, max(min(seen.separated + seen.undecided, most), assumed))
+
+
+def _largest(problem: Problem) -> int:
+    """The largest rank that leaves something of the target."""
+    return max(problem.dim - 1, 1)
 
 
 def spectrum_of(problem: Problem, posterior: Posterior, prior: float, delta: float) -> Spectrum:

@@ -28,7 +28,7 @@ from sidestep.environments.action_sources import FRESH, LISTED, Source
 from sidestep.environments.instance import Truth, feedback_of, worth
 from sidestep.experiments.random_streams import Chance
 from sidestep.experiments.record import Record, record_round, write_numbers
-from sidestep.policies.builtin import Choice, Draws, after_monitor, choose
+from sidestep.policies.builtin import Choice, Draws, Offer, after_monitor, choose
 from sidestep.policies.state import Learned
 
 
@@ -129,7 +129,7 @@ def run_on_arms(
         menu, draws = menu_of(game.source, row, m), Draws(chance.uniforms[at], chance.normals[at])
         if is_fresh:
             forget_forms(kept)
-        choice = choose(knobs, learned, menu, forms_of(kept, m), draws, kept.action)
+        choice = choose(knobs, learned, Offer(menu, forms_of(kept, m), draws, kept.action))
         if t == span.start + 1:
             choice = after_monitor(kept.verdict[m], evidence.last, menu, choice)
         write_action(menu, choice.arm, kept.action)
@@ -168,7 +168,7 @@ def run_on_ball(
     for t in range(span.start + 1, span.stop + 1):
         at = t - 1 - chance.before
         draws = Draws(chance.uniforms[at], chance.normals[at])
-        choice = choose(knobs, learned, body, forms_of(kept, 0), draws, kept.action)
+        choice = choose(knobs, learned, Offer(body, forms_of(kept, 0), draws, kept.action))
         regret = game.best[0] - dot(kept.action, theta_perp)
         so_far += regret
         end_round(

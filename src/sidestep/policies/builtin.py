@@ -30,17 +30,22 @@ from sidestep.core.arm_forms import Forms, Menu
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.best_action import Found, Place, forms_in
 from sidestep.core.confidence import Confidence
-from sidestep.core.core_set import NO_SWEEPS, Sweeps
+from sidestep.core.core_set import NO_SWEEPS, Sweeps, next_check
 from sidestep.core.display import notebook_table, short, told
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
 from sidestep.core.jit import by_type, ieee_arithmetic, kernel
 from sidestep.core.linalg import copy_into, dot, total
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
-from sidestep.core.numba_backend import step
 from sidestep.core.posterior import Posteriors, posteriors_of
 from sidestep.core.prior_width import doubting_posteriors_of
 from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
-from sidestep.core.rank import Spectrum, first_ranks
+from sidestep.core.rank import (
+    Spectrum,
+    first_ranks,
+    is_reviewed,
+    reviewed_ranks,
+    spectrum_of,
+)
 from sidestep.core.validation import check_choice, check_integer, check_rng, shown
 from sidestep.errors import InputError
 from sidestep.policies.advice.explain import reasons_for
@@ -85,44 +90,37 @@ def chosen(found: Found, vector: int, phase: int, action: FloatArray) -> Choice:
     return Choice(found.arm, vector, phase, found.value, np.nan)
 
 
-@by_type
-def choose(
-    knobs: Any, learned: Learned, place: Place, forms: Forms, draws: Draws, action: FloatArray
-) -> Choice:
-    """What to do in a round, over arms or in a solid; an action of a solid goes into `action` (d,).
+class Offer(NamedTuple):
+    """What a round offers to the kernel of a policy."""
 
-    forms: forms of the arms that may be filled already; only optimistic policies read them.
-    """
+    place: Place  # the arms, or a solid
+    forms: Forms  # of the arms, filled or not; only optimistic policies read them
+    draws: Draws
+    action: FloatArray  # (d,): a chosen action of a solid is written here
+
+
+@by_type
+def choose(knobs: Any, learned: Learned, offer: Offer) -> Choice:
+    """What to do in a round, over arms or in a solid."""
     raise NotImplementedError
 
 
 @by_type
-def choose_given(
-    knobs: Any,
-    posteriors: Posteriors,
-    learned: Learned,
-    place: Place,
-    draws: Draws,
-    action: FloatArray,
-) -> Choice:
+def choose_given(knobs: Any, posteriors: Posteriors, learned: Learned, offer: Offer) -> Choice:
     """`choose` of a policy that has a posterior, given the posterior."""
     raise NotImplementedError
 
 
 @kernel
-def _from_posterior(
-    knobs: Any, learned: Learned, place: Place, forms: Forms, draws: Draws, action: FloatArray
-) -> Choice:
+def _from_posterior(knobs: Any, learned: Learned, offer: Offer) -> Choice:
     posteriors = posteriors_of(knobs.prior, learned.evidence, knobs.has_levels)
-    return choose_given(knobs, posteriors, learned, place, draws, action)
+    return choose_given(knobs, posteriors, learned, offer)
 
 
 @kernel(small=True)
-def _from_doubting_posterior(
-    knobs: Any, learned: Learned, place: Place, forms: Forms, draws: Draws, action: FloatArray
-) -> Choice:
+def _from_doubting_posterior(knobs: Any, learned: Learned, offer: Offer) -> Choice:
     posteriors = doubting_posteriors_of(knobs.prior, learned.evidence, knobs.has_levels)
-    return choose_given(knobs, posteriors, learned, place, draws, action)
+    return choose_given(knobs, posteriors, learned, offer)
 
 
 def register(kind: type, kernel: Kernel) -> None:
@@ -134,13 +132,6 @@ def register_given(kind: type, kernel: Kernel, *, doubts: bool = False) -> None:
     """Register the kernel that is `choose_given` for knobs of this type; doubts: M may be too large."""
     jit.register(choose_given, kind, kernel)
     jit.register(choose, kind, _from_doubting_posterior if doubts else _from_posterior)
-
-
-@kernel
-def decide(knobs: Any, learned: Learned, place: Place, draws: Draws, action: FloatArray) -> Choice:
-    """One decision, with forms that are not kept."""
-    forms = forms_in(place, knobs.metric, learned.core_set.size)
-    return choose(knobs, learned, place, forms, draws, action)
 
 
 SILENT, WARNS, EXPLORES = 0, 1, 2  # verdicts of the monitor on playing the last action again
@@ -282,10 +273,7 @@ class BuiltinPolicy:
 
     def posteriors(self, evidence: Evidence) -> Posteriors | None:
         """The posteriors of a policy that has them."""
-        prior = getattr(self.knobs, "prior", None)
-        if prior is None:
-            return None
-        return doubting_posteriors_of(prior, evidence, self.knobs.has_levels)
+        return None
 
     def explained(
         self,
@@ -333,15 +321,14 @@ class BuiltinPolicy:
         """What to play and what to measure, without the reasons; knobs: used instead of its own."""
         knobs = self.knobs if knobs is None else knobs
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
-        over_arms = isinstance(actions, Arms)
         place: Place = _menu(self.problem, actions) if isinstance(actions, Arms) else actions.body
         action = np.empty(self.problem.dim)
-        # within tolerances scipy finds the best action of a solid, which cannot be compiled
-        run = step(decide) if over_arms or self.problem.limits is None else decide
-        if run is decide and posteriors is not None:
-            choice = choose_given(knobs, posteriors, learned, place, draws, action)
+        n_forms = learned.core_set.size if posteriors is None else 0
+        offer = Offer(place, forms_in(place, knobs.metric, n_forms), draws, action)
+        if posteriors is None:
+            choice = choose(knobs, learned, offer)
         else:
-            choice = run(knobs, learned, place, draws, action)
+            choice = choose_given(knobs, posteriors, learned, offer)
         if isinstance(place, Menu):
             choice = self._monitored(learned, place, choice)
         phase, value = PHASES[choice.phase], _known(choice.value)
@@ -384,11 +371,11 @@ class BuiltinPolicy:
         grown = replace(state, evidence=copies, fingerprint=whose)
         confidence = self.knobs.confidence
         if confidence.discount < 1.0:
-            step(fade)(grown.evidence, confidence.rho, confidence.discount)
+            fade(grown.evidence, confidence.rho, confidence.discount)
         action = self.problem.lifted(action)
         gain = np.empty(action.size)
         with ieee_arithmetic():
-            step(absorb_with)(gain, copies, confidence.rho, action, index, number)
+            absorb_with(gain, copies, confidence.rho, action, index, number)
             if self.rounds_until_review(state) == 1:
                 return self.review(grown)
         return grown
@@ -466,6 +453,46 @@ class BuiltinPolicy:
             evidence.misfit[v] *= 1 + 1 / max(evidence.weight[v], 1.0)  # keeps the noise estimate
             absorb(evidence, self.knobs.confidence.rho, action, v, guess)
         return state.learned._replace(evidence=evidence)
+
+
+class PosteriorPolicy(BuiltinPolicy):
+    """The common part of the policies that draw from the posterior: it, and the review of the rank.
+
+    Their knobs have `prior` and `has_levels` as well. Where the rank is not known, it is reviewed
+    whenever a tenth more has been measured.
+    """
+
+    __slots__ = ()
+
+    delta: float  # level of the tests for the rank
+    reviews_rank = True
+
+    def posteriors(self, evidence: Evidence) -> Posteriors:
+        """The posteriors of the vectors, and of the effects with the levels integrated out."""
+        return doubting_posteriors_of(self.knobs.prior, evidence, self.knobs.has_levels)
+
+    def rounds_until_review(self, state: State) -> int:
+        """Rounds until a tenth more has been measured; then an unknown rank is reviewed."""
+        return next_check(state.round) - state.round if is_reviewed(self.problem) else FOREVER
+
+    def review(self, state: State) -> State:
+        """The state with the ranks that the evidence supports."""
+        if not is_reviewed(self.problem):
+            return state
+        effects = self.posteriors(state.evidence).effects
+        ranks = reviewed_ranks(self.problem, effects, self.knobs.prior.variance, self.delta)
+        return replace(state, ranks=ranks)
+
+    def spectrum(self, state: State, posteriors: Posteriors | None = None) -> Spectrum | None:
+        """Evidence about the rank; None if the policy knows it."""
+        if not is_reviewed(self.problem):
+            return None
+        effects = (posteriors or self.posteriors(state.evidence)).effects
+        return spectrum_of(self.problem, effects, self.knobs.prior.variance, self.delta)
+
+    def judges_alone(self, phase: str, actions: Actions) -> bool:
+        """True of play within tolerances: the measurement is for the value of the action itself."""
+        return self.problem.limits is not None and phase == PHASES[PLAY]
 
 
 def check_state(policy: BuiltinPolicy, state: State) -> None:

@@ -36,9 +36,9 @@ from sidestep.core.variance_reduction import most_telling, variance
 from sidestep.policies import shared_knobs
 from sidestep.policies.base import EXPLORE, PLAY, State
 from sidestep.policies.builtin import (
-    BuiltinPolicy,
     Choice,
-    Draws,
+    Offer,
+    PosteriorPolicy,
     chosen,
     register_given,
     rounds_left,
@@ -167,11 +167,10 @@ def _choose(
     knobs: DirectedKnobs,
     posteriors: Posteriors,
     learned: Learned,
-    place: Place,
-    draws: Draws,
-    action: FloatArray,
+    offer: Offer,
 ) -> Choice:
     posterior, effects = posteriors.full, posteriors.effects
+    place, draws = offer.place, offer.draws
     drawn, weights = draw(effects, draws.normals, 2), row_weights(effects)
     d, assumed = drawn.shape[2], learned.ranks.assumed
     doubted = doubted_rank(learned.ranks, learned.evidence.counts)
@@ -188,19 +187,19 @@ def _choose(
         )
         if bought:
             found = Found(most.action, most.arm, played.value - price)
-            return chosen(found, most.vector, EXPLORE, action)
+            return chosen(found, most.vector, EXPLORE, offer.action)
     if doubted > assumed:
         doubtful = pooled_frame(drawn[0], weights, doubted)
         slopes, _ = _contest(doubtful, played.action[:d], rival[:d])
     index, _ = _telling(knobs, posterior, slopes, played.action)
-    return chosen(played, index, PLAY, action)
+    return chosen(played, index, PLAY, offer.action)
 
 
 register_given(DirectedKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DirectedThompson(BuiltinPolicy):
+class DirectedThompson(PosteriorPolicy):
     """Thompson sampling that measures what separates two draws, and buys information if needed.
 
     If the problem has tolerances, it plays the action with the best expected value. It plays the best
@@ -242,11 +241,6 @@ class DirectedThompson(BuiltinPolicy):
     knobs: DirectedKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
-    init = shared_knobs.first_state
-    rounds_until_review = shared_knobs.rounds_until_rank_review
-    review = shared_knobs.review_rank
-    spectrum = shared_knobs.rank_spectrum
-    judges_alone = shared_knobs.judges_alone_within
     averages_slopes = averages_slopes
 
     def __post_init__(self) -> None:

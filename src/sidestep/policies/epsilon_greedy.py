@@ -5,12 +5,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sidestep.core.arm_forms import PRECISION, Forms
-from sidestep.core.arrays import FloatArray
-from sidestep.core.best_action import Place, any_in, best_along, best_in, draw_one
+from sidestep.core.arm_forms import PRECISION
+from sidestep.core.best_action import Found, Place, any_in, best_along, best_in, draw_one
 from sidestep.core.confidence import Confidence
 from sidestep.core.estimator import Evidence
-from sidestep.core.jit import kernel
+from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import plug_in, total
 from sidestep.core.problem import TARGET, Limits, Problem
 from sidestep.core.validation import check_choice, check_positive
@@ -19,6 +18,7 @@ from sidestep.policies.builtin import (
     BuiltinPolicy,
     Choice,
     Draws,
+    Offer,
     Watch,
     chosen,
     monitor_for,
@@ -67,44 +67,46 @@ def _explored_index(knobs: Coin, evidence: Evidence, draws: Draws) -> int:
     return draw_one(draws.uniforms[2], L + 1)
 
 
-@kernel
-def _choose(
-    knobs: EpsilonGreedyKnobs,
-    learned: Learned,
-    place: Place,
-    forms: Forms,
-    draws: Draws,
-    action: FloatArray,
-) -> Choice:
-    evidence = learned.evidence
-    if _explores(knobs, evidence, draws):
-        found = any_in(place, draws.uniforms[1], draws.normals)
-        return chosen(found, _explored_index(knobs, evidence, draws), EXPLORE, action)
-    estimated = plug_in(evidence.centre, knobs.rank)
-    return chosen(best_along(place, estimated, draws.normals), TARGET, PLAY, action)
+@by_type
+def _exploited(knobs: Coin, evidence: Evidence, place: Place, draws: Draws) -> tuple[Found, int]:
+    """The action that the estimates say is best, and what is measured along it."""
+    raise NotImplementedError
 
 
 @kernel
-def _choose_within(
-    knobs: EpsilonGreedyWithinKnobs,
-    learned: Learned,
-    place: Place,
-    forms: Forms,
-    draws: Draws,
-    action: FloatArray,
-) -> Choice:
+def _best_projected(
+    knobs: EpsilonGreedyKnobs, evidence: Evidence, place: Place, draws: Draws
+) -> tuple[Found, int]:
+    return best_along(place, plug_in(evidence.centre, knobs.rank), draws.normals), TARGET
+
+
+@kernel
+def _best_within(
+    knobs: EpsilonGreedyWithinKnobs, evidence: Evidence, place: Place, draws: Draws
+) -> tuple[Found, int]:
     """Every round measures a random vector: the target alone, as in the paper, shows no side effect."""
-    evidence = learned.evidence
-    if _explores(knobs, evidence, draws):
-        found = any_in(place, draws.uniforms[1], draws.normals)
-        return chosen(found, _explored_index(knobs, evidence, draws), EXPLORE, action)
     d = evidence.centre.shape[1] - (1 if knobs.has_levels else 0)
     best = best_in(place, knobs.limits, evidence.centre[:, :d].copy())
-    return chosen(best, draw_one(draws.uniforms[2], evidence.counts.size), PLAY, action)
+    return best, draw_one(draws.uniforms[2], evidence.counts.size)
+
+
+FAMILIES[_exploited].update(
+    {EpsilonGreedyKnobs: _best_projected, EpsilonGreedyWithinKnobs: _best_within}
+)
+
+
+@kernel
+def _choose(knobs: Coin, learned: Learned, offer: Offer) -> Choice:
+    evidence, draws = learned.evidence, offer.draws
+    if _explores(knobs, evidence, draws):
+        found = any_in(offer.place, draws.uniforms[1], draws.normals)
+        return chosen(found, _explored_index(knobs, evidence, draws), EXPLORE, offer.action)
+    best, index = _exploited(knobs, evidence, offer.place, draws)
+    return chosen(best, index, PLAY, offer.action)
 
 
 register(EpsilonGreedyKnobs, _choose)
-register(EpsilonGreedyWithinKnobs, _choose_within)
+register(EpsilonGreedyWithinKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -3,16 +3,15 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sidestep.core.arm_forms import PRECISION, Forms
-from sidestep.core.arrays import FloatArray
-from sidestep.core.best_action import Place, any_in, best_along
+from sidestep.core.arm_forms import PRECISION
+from sidestep.core.best_action import any_in, best_along
 from sidestep.core.confidence import Confidence
 from sidestep.core.jit import kernel
 from sidestep.core.linalg import plug_in, total
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.validation import check_integer
 from sidestep.policies.base import EXPLORE, PLAY
-from sidestep.policies.builtin import BuiltinPolicy, Choice, Draws, chosen, register
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Offer, chosen, register
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
 from sidestep.policies.state import Learned
 
@@ -30,18 +29,15 @@ class ExploreThenCommitKnobs(NamedTuple):
 def _choose(
     knobs: ExploreThenCommitKnobs,
     learned: Learned,
-    place: Place,
-    forms: Forms,
-    draws: Draws,
-    action: FloatArray,
+    offer: Offer,
 ) -> Choice:
-    counts = learned.evidence.counts
+    counts, place, draws = learned.evidence.counts, offer.place, offer.draws
     seen = total(counts, 0)
     if seen < knobs.rounds:
         found = any_in(place, draws.uniforms[0], draws.normals)
-        return chosen(found, seen % counts.size, EXPLORE, action)
+        return chosen(found, seen % counts.size, EXPLORE, offer.action)
     estimated = plug_in(learned.evidence.centre, knobs.rank)
-    return chosen(best_along(place, estimated, draws.normals), TARGET, PLAY, action)
+    return chosen(best_along(place, estimated, draws.normals), TARGET, PLAY, offer.action)
 
 
 register(ExploreThenCommitKnobs, _choose)

@@ -69,9 +69,9 @@ from sidestep.core.rank import Ranks
 from sidestep.policies import shared_knobs
 from sidestep.policies.base import EXPLORE, PHASES, PLAY
 from sidestep.policies.builtin import (
-    BuiltinPolicy,
     Choice,
-    Draws,
+    Offer,
+    PosteriorPolicy,
     register_given,
     rounds_left,
 )
@@ -161,6 +161,9 @@ class KnownLevelsKnobs(WithinKnobs):
     """Knobs within tolerances where levels are known: over arms the rule of DirectedThompson."""
 
 
+Within: TypeAlias = InformationWithinKnobs | KnownLevelsKnobs
+
+
 @kernel
 def _values_within(limits: Limits, effects: Posterior, drawn: FloatArray, menu: Menu) -> FloatArray:
     """Value of every arm under every draw, shifted so that the mean is the expected value; (DRAWS, K).
@@ -177,7 +180,7 @@ def _values_within(limits: Limits, effects: Posterior, drawn: FloatArray, menu: 
 
 @kernel
 def _decide_within(
-    knobs: InformationWithinKnobs | KnownLevelsKnobs,
+    knobs: Within,
     posteriors: Posteriors,
     drawn: FloatArray,
     menu: Menu,
@@ -226,37 +229,21 @@ def _slopes_within(limits: Limits, effects: Posterior, action: FloatArray) -> Fl
 
 @by_type
 def _candidates_within(
-    place: Place,
-    limits: Limits,
-    posteriors: Posteriors,
-    drawn: FloatArray,
-    action_bound: float,
+    place: Place, knobs: Within, posteriors: Posteriors, drawn: FloatArray
 ) -> Menu:
     """The arms; in a solid some candidate actions, as arms."""
     raise NotImplementedError
 
 
 @kernel
-def _arms_within(
-    menu: Menu,
-    limits: Limits,
-    posteriors: Posteriors,
-    drawn: FloatArray,
-    action_bound: float,
-) -> Menu:
+def _arms_within(menu: Menu, knobs: Within, posteriors: Posteriors, drawn: FloatArray) -> Menu:
     return menu
 
 
 @kernel
-def _in_solid_within(
-    body: Body,
-    limits: Limits,
-    posteriors: Posteriors,
-    drawn: FloatArray,
-    action_bound: float,
-) -> Menu:
-    actions = _shortlist_within(limits, posteriors.effects, drawn, body)
-    return menu_of(actions, posteriors.full.mean.shape[1], action_bound)
+def _in_solid_within(body: Body, knobs: Within, posteriors: Posteriors, drawn: FloatArray) -> Menu:
+    actions = _shortlist_within(knobs.limits, posteriors.effects, drawn, body)
+    return menu_of(actions, posteriors.full.mean.shape[1], knobs.confidence.action_bound)
 
 
 FAMILIES[_candidates_within].update({Menu: _arms_within, Body: _in_solid_within})
@@ -284,18 +271,11 @@ FAMILIES[_played].update({Menu: _played_arm, Body: _played_in_solid})
 
 
 @kernel
-def _choose_within(
-    knobs: InformationWithinKnobs | KnownLevelsKnobs,
-    posteriors: Posteriors,
-    learned: Learned,
-    place: Place,
-    draws: Draws,
-    action: FloatArray,
-) -> Choice:
-    drawn, bound = draw(posteriors.effects, draws.normals, DRAWS), knobs.confidence.action_bound
-    menu = _candidates_within(place, knobs.limits, posteriors, drawn, bound)
-    choice = _decide_within(knobs, posteriors, drawn, menu, draws.uniforms[0])
-    return _played(place, choice, menu, action)
+def _choose_within(knobs: Within, posteriors: Posteriors, learned: Learned, offer: Offer) -> Choice:
+    drawn = draw(posteriors.effects, offer.draws.normals, DRAWS)
+    menu = _candidates_within(offer.place, knobs, posteriors, drawn)
+    choice = _decide_within(knobs, posteriors, drawn, menu, offer.draws.uniforms[0])
+    return _played(offer.place, choice, menu, offer.action)
 
 
 @kernel
@@ -325,59 +305,39 @@ def _shortlist_within(
 
 
 @by_type
-def _choose_known_levels(
-    place: Place,
-    knobs: KnownLevelsKnobs,
-    posteriors: Posteriors,
-    learned: Learned,
-    draws: Draws,
-    action: FloatArray,
+def _choose_in(
+    place: Place, knobs: KnownLevelsKnobs, posteriors: Posteriors, learned: Learned, offer: Offer
 ) -> Choice:
     """Where levels are known: over arms the rule of DirectedThompson, in a solid the rule above."""
     raise NotImplementedError
 
 
 @kernel
-def _known_levels_of_arms(
-    menu: Menu,
-    knobs: KnownLevelsKnobs,
-    posteriors: Posteriors,
-    learned: Learned,
-    draws: Draws,
-    action: FloatArray,
+def _choose_arm(
+    menu: Menu, knobs: KnownLevelsKnobs, posteriors: Posteriors, learned: Learned, offer: Offer
 ) -> Choice:
-    return choose_within(knobs, posteriors, learned, menu, draws, action)
+    return choose_within(knobs, posteriors, learned, offer)
 
 
 @kernel
-def _known_levels_in_solid(
-    body: Body,
-    knobs: KnownLevelsKnobs,
-    posteriors: Posteriors,
-    learned: Learned,
-    draws: Draws,
-    action: FloatArray,
+def _choose_in_solid(
+    body: Body, knobs: KnownLevelsKnobs, posteriors: Posteriors, learned: Learned, offer: Offer
 ) -> Choice:
-    return _choose_within(knobs, posteriors, learned, body, draws, action)
+    return _choose_within(knobs, posteriors, learned, offer)
 
 
-FAMILIES[_choose_known_levels].update({Menu: _known_levels_of_arms, Body: _known_levels_in_solid})
+FAMILIES[_choose_in].update({Menu: _choose_arm, Body: _choose_in_solid})
 
 
 @kernel
-def _choose_by_place(
-    knobs: KnownLevelsKnobs,
-    posteriors: Posteriors,
-    learned: Learned,
-    place: Place,
-    draws: Draws,
-    action: FloatArray,
+def _choose_known_levels(
+    knobs: KnownLevelsKnobs, posteriors: Posteriors, learned: Learned, offer: Offer
 ) -> Choice:
-    return _choose_known_levels(place, knobs, posteriors, learned, draws, action)
+    return _choose_in(offer.place, knobs, posteriors, learned, offer)
 
 
 register_given(InformationWithinKnobs, _choose_within)
-register_given(KnownLevelsKnobs, _choose_by_place)
+register_given(KnownLevelsKnobs, _choose_known_levels)
 
 
 class InformationKnobs(NamedTuple):
@@ -440,37 +400,25 @@ def _contest(view: Frame, first: FloatArray, second: FloatArray, out: FloatArray
 
 @by_type
 def _candidates(
-    place: Place,
-    posteriors: Posteriors,
-    views: list[Frame],
-    normals: FloatArray,
-    action_bound: float,
+    place: Place, posteriors: Posteriors, views: list[Frame], normals: FloatArray, bound: float
 ) -> Menu:
-    """The arms; in a solid some candidate actions, as arms."""
+    """The arms; in a solid some candidate actions, as arms. bound: A, the length of the longest."""
     raise NotImplementedError
 
 
 @kernel
 def _arms(
-    menu: Menu,
-    posteriors: Posteriors,
-    views: list[Frame],
-    normals: FloatArray,
-    action_bound: float,
+    menu: Menu, posteriors: Posteriors, views: list[Frame], normals: FloatArray, bound: float
 ) -> Menu:
     return menu
 
 
 @kernel
 def _in_solid(
-    body: Body,
-    posteriors: Posteriors,
-    views: list[Frame],
-    normals: FloatArray,
-    action_bound: float,
+    body: Body, posteriors: Posteriors, views: list[Frame], normals: FloatArray, bound: float
 ) -> Menu:
     actions = _shortlist(posteriors.effects, views, body, normals)
-    return menu_of(actions, posteriors.full.mean.shape[1], action_bound)
+    return menu_of(actions, posteriors.full.mean.shape[1], bound)
 
 
 FAMILIES[_candidates].update({Menu: _arms, Body: _in_solid})
@@ -478,19 +426,14 @@ FAMILIES[_candidates].update({Menu: _arms, Body: _in_solid})
 
 @kernel(small=True)
 def _choose(
-    knobs: InformationKnobs,
-    posteriors: Posteriors,
-    learned: Learned,
-    place: Place,
-    draws: Draws,
-    action: FloatArray,
+    knobs: InformationKnobs, posteriors: Posteriors, learned: Learned, offer: Offer
 ) -> Choice:
+    place, draws, bound = offer.place, offer.draws, knobs.confidence.action_bound
     views = _views(posteriors.effects, learned.ranks, draws.normals)
-    bound = knobs.confidence.action_bound
     menu = _candidates(place, posteriors, views, draws.normals, bound)
     rounds = rounds_to_pay(knobs.horizon, learned.evidence)
     choice = _decide(knobs, posteriors.full, views, menu, rounds, draws.uniforms[0])
-    return _played(place, choice, menu, action)
+    return _played(place, choice, menu, offer.action)
 
 
 @kernel
@@ -520,11 +463,11 @@ def _shortlist(
 register_given(InformationKnobs, _choose, doubts=True)
 
 
-Knobs: TypeAlias = InformationKnobs | InformationWithinKnobs | KnownLevelsKnobs
+Knobs: TypeAlias = InformationKnobs | Within
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class InformationDirected(BuiltinPolicy):
+class InformationDirected(PosteriorPolicy):
     """Weigh expected regret against information, every round, over actions and vectors to measure.
 
     problem  the problem to play
@@ -551,10 +494,6 @@ class InformationDirected(BuiltinPolicy):
     knobs: Knobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
-    init = shared_knobs.first_state
-    rounds_until_review = shared_knobs.rounds_until_rank_review
-    review = shared_knobs.review_rank
-    spectrum = shared_knobs.rank_spectrum
     averages_slopes = averages_slopes
 
     def __post_init__(self) -> None:

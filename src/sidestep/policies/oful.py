@@ -8,23 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Body, farthest
-from sidestep.core.arm_forms import COVARIANCE, Forms, Menu, fill
-from sidestep.core.arrays import FloatArray
-from sidestep.core.best_action import Place
-from sidestep.core.confidence import Confidence, radius
-from sidestep.core.estimator import Evidence
-from sidestep.core.jit import FAMILIES, by_type, kernel
-from sidestep.core.linalg import copy_into, lowest_argmax
-from sidestep.core.optimism import Optimum, optimistic_on_ball
+from sidestep.core.actions import ON_A_SOLID
+from sidestep.core.arm_forms import COVARIANCE
+from sidestep.core.confidence import Confidence
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import copy_into, dot, scaled
+from sidestep.core.optimism import most_plausible_in
+from sidestep.core.optimism_arms import Estimates
 from sidestep.core.problem import TARGET, Problem
 from sidestep.policies.base import PLAY
-from sidestep.policies.builtin import (
-    BuiltinPolicy,
-    Choice,
-    Draws,
-    register,
-)
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Offer, register
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
 from sidestep.policies.state import Learned
 
@@ -36,67 +29,15 @@ class OFULKnobs(NamedTuple):
     confidence: Confidence
 
 
-@by_type
-def _most_plausible(
-    place: Place,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
-    normals: FloatArray,
-    action: FloatArray,
-) -> Optimum:
-    """The action with the largest plausible <a, theta_0>; on the ball it is written into `action`."""
-    raise NotImplementedError
-
-
-@kernel(refcounts=False)
-def _most_plausible_arm(
-    menu: Menu,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
-    normals: FloatArray,
-    action: FloatArray,
-) -> Optimum:
-    fill(forms, evidence, confidence.rho, menu, TARGET)
-    set_radius = radius(confidence, evidence, TARGET)
-    values = forms.workspace.values[: menu.squared.size]
-    for k in range(values.size):
-        values[k] = forms.linear[TARGET, k] + set_radius * forms.unit_width[TARGET, k]
-    arm = lowest_argmax(values)
-    return Optimum(arm, values[arm], np.nan)
-
-
 @kernel
-def _most_plausible_on_ball(
-    body: Body,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
-    normals: FloatArray,
-    action: FloatArray,
-) -> Optimum:
-    forms.workspace.rows[0] = TARGET
-    found = optimistic_on_ball(body, confidence, evidence, forms, 1, normals, action)
-    if evidence.counts[TARGET] == 0:  # nothing is known: all directions are equally good (A14)
-        copy_into(farthest(body, normals), action)
-    return found
-
-
-FAMILIES[_most_plausible].update({Menu: _most_plausible_arm, Body: _most_plausible_on_ball})
-
-
-@kernel(refcounts=False)
-def _choose(
-    knobs: OFULKnobs,
-    learned: Learned,
-    place: Place,
-    forms: Forms,
-    draws: Draws,
-    action: FloatArray,
-) -> Choice:
-    evidence = learned.evidence
-    best = _most_plausible(place, knobs.confidence, evidence, forms, draws.normals, action)
+def _choose(knobs: OFULKnobs, learned: Learned, offer: Offer) -> Choice:
+    evidence, normals = learned.evidence, offer.draws.normals
+    estimates = Estimates(knobs.confidence, evidence, offer.forms)
+    best = most_plausible_in(offer.place, estimates, TARGET, normals, offer.action)
+    if (
+        best.arm == ON_A_SOLID and evidence.counts[TARGET] == 0
+    ):  # all directions are equally good (A14)
+        copy_into(scaled(1.0 / np.sqrt(dot(normals, normals)), normals), offer.action)
     return Choice(best.arm, TARGET, PLAY, best.value, best.bound)
 
 

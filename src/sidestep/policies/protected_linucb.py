@@ -18,7 +18,7 @@ from sidestep.core.actions import (
     unreached,
     write_basis_vector,
 )
-from sidestep.core.arm_forms import Forms, Menu, both_forms
+from sidestep.core.arm_forms import Menu, both_forms
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.best_action import Place
 from sidestep.core.confidence import Confidence, ellipsoids, widest
@@ -35,7 +35,7 @@ from sidestep.core.estimator import Evidence, clear
 from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import cholesky, inverse_into, lowest_argmax, members, total
 from sidestep.core.optimism import optimistic_in, write_chosen
-from sidestep.core.optimism_arms import SURROGATES, Surrogate
+from sidestep.core.optimism_arms import SURROGATES, Estimates, Surrogate
 from sidestep.core.problem import Problem
 from sidestep.core.validation import check_choice, check_integer, check_probability
 from sidestep.errors import CoreSetError, InputError, UnreachedDirectionsWarning
@@ -44,7 +44,7 @@ from sidestep.policies.builtin import (
     FOREVER,
     BuiltinPolicy,
     Choice,
-    Draws,
+    Offer,
     Watch,
     monitor_for,
     register,
@@ -105,11 +105,7 @@ def _broadest_arm(gram: FloatArray, menu: Menu) -> int:
 
 @by_type
 def _spanning_action(
-    place: Place,
-    axis: int,
-    knobs: ProtectedLinUCBKnobs,
-    gram: FloatArray,
-    action: FloatArray,
+    place: Place, axis: int, knobs: ProtectedLinUCBKnobs, gram: FloatArray, action: FloatArray
 ) -> int:
     """What CORE-SET plays: its code among arms; on the ball e_{axis+1}, written into `action`."""
     raise NotImplementedError
@@ -117,22 +113,14 @@ def _spanning_action(
 
 @kernel(refcounts=False)
 def _spanning_arm(
-    menu: Menu,
-    axis: int,
-    knobs: ProtectedLinUCBKnobs,
-    gram: FloatArray,
-    action: FloatArray,
+    menu: Menu, axis: int, knobs: ProtectedLinUCBKnobs, gram: FloatArray, action: FloatArray
 ) -> int:
     return off_menu(axis) if knobs.basis else _broadest_arm(gram, menu)
 
 
 @kernel(refcounts=False)
 def _spanning_axis(
-    body: Body,
-    axis: int,
-    knobs: ProtectedLinUCBKnobs,
-    gram: FloatArray,
-    action: FloatArray,
+    body: Body, axis: int, knobs: ProtectedLinUCBKnobs, gram: FloatArray, action: FloatArray
 ) -> int:
     write_basis_vector(off_menu(axis), action)
     return ON_A_SOLID
@@ -142,23 +130,20 @@ FAMILIES[_spanning_action].update({Menu: _spanning_arm, Body: _spanning_axis})
 
 
 @kernel(refcounts=False)
-def _choose(
-    knobs: ProtectedLinUCBKnobs,
-    learned: Learned,
-    place: Place,
-    forms: Forms,
-    draws: Draws,
-    action: FloatArray,
-) -> Choice:
-    evidence, core_set = learned.evidence, learned.core_set
+def _choose(knobs: ProtectedLinUCBKnobs, learned: Learned, offer: Offer) -> Choice:
+    evidence, core_set, place, action = (
+        learned.evidence,
+        learned.core_set,
+        offer.place,
+        offer.action,
+    )
     if core_set[0] == 0:
         axis, index = _core_set_query(evidence.counts, evidence.centre.shape[1])
         arm = _spanning_action(place, axis, knobs, evidence.gram[index], action)
         return Choice(arm, index, CORE_SET, np.nan, np.nan)
-    n = _play_rows(knobs.adaptive, evidence.centre, core_set, forms.workspace.rows)
-    best = optimistic_in(
-        place, knobs.surrogate, knobs.confidence, evidence, forms, n, draws.normals, action
-    )
+    n = _play_rows(knobs.adaptive, evidence.centre, core_set, offer.forms.workspace.rows)
+    estimates = Estimates(knobs.confidence, evidence, offer.forms)
+    best = optimistic_in(place, knobs.surrogate, estimates, n, offer.draws.normals, action)
     write_chosen(place, best.arm, action)
     index = _query(knobs, evidence, core_set, action)
     return Choice(best.arm, index, PLAY, best.value, best.bound)

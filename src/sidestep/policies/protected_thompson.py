@@ -17,7 +17,7 @@ import numpy as np
 
 from sidestep.core.actions import Actions
 from sidestep.core.arrays import FloatArray
-from sidestep.core.best_action import Place, best_along
+from sidestep.core.best_action import best_along
 from sidestep.core.confidence import Confidence
 from sidestep.core.jit import kernel
 from sidestep.core.posterior import Posteriors, Prior, draw, measured, padded, row_weights
@@ -29,7 +29,7 @@ from sidestep.core.variance_reduction import least_known, most_telling
 from sidestep.errors import InputError
 from sidestep.policies import shared_knobs
 from sidestep.policies.base import PLAY, State
-from sidestep.policies.builtin import BuiltinPolicy, Choice, Draws, chosen, register_given
+from sidestep.policies.builtin import Choice, Offer, PosteriorPolicy, chosen, register_given
 from sidestep.policies.state import Learned
 from sidestep.policies.thompson_tolerances import SAMPLE, WithinKnobs, caution_for, check_start
 
@@ -69,11 +69,10 @@ def _choose(
     knobs: ThompsonKnobs,
     posteriors: Posteriors,
     learned: Learned,
-    place: Place,
-    draws: Draws,
-    action: FloatArray,
+    offer: Offer,
 ) -> Choice:
     posterior, effects = posteriors.full, posteriors.effects
+    place, draws = offer.place, offer.draws
     count = 2 if knobs.query == PROPORTIONAL else 1
     drawings, weights = draw(effects, draws.normals, count), row_weights(effects)
     drawn, assumed = drawings[0], learned.ranks.assumed
@@ -92,14 +91,14 @@ def _choose(
         index, _ = most_telling(posterior, knobs.costs, slopes, a)
     else:
         index = least_known(posterior, knobs.costs, a)
-    return chosen(played, index, PLAY, action)
+    return chosen(played, index, PLAY, offer.action)
 
 
 register_given(ThompsonKnobs, _choose)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ProtectedThompson(BuiltinPolicy):
+class ProtectedThompson(PosteriorPolicy):
     """Play the best action of a posterior draw; measure what its reward depends on most.
 
     If the problem has tolerances, it plays as described in thompson_tolerances.py, with full draws.
@@ -132,11 +131,6 @@ class ProtectedThompson(BuiltinPolicy):
     knobs: ThompsonKnobs | WithinKnobs = field(init=False, repr=False, compare=False)
 
     plays_solids = True
-    init = shared_knobs.first_state
-    rounds_until_review = shared_knobs.rounds_until_rank_review
-    review = shared_knobs.review_rank
-    spectrum = shared_knobs.rank_spectrum
-    judges_alone = shared_knobs.judges_alone_within
 
     def __post_init__(self) -> None:
         common = shared_knobs.common_knobs(self.problem, self.rho, self.memory, self.delta)

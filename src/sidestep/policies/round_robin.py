@@ -8,30 +8,17 @@ target. Exponent 1/2 is the paper's Round Robin LinUCB, 1/4 its LinUCB2.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
-from sidestep.core.actions import Body
-from sidestep.core.arm_forms import Forms, Menu, upper_means
-from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.best_action import Place
-from sidestep.core.confidence import Confidence, radius
+from sidestep.core.arrays import IntArray
+from sidestep.core.confidence import Confidence
 from sidestep.core.core_set import write_best_rows
-from sidestep.core.estimator import Evidence
-from sidestep.core.jit import FAMILIES, by_type, kernel
-from sidestep.core.linalg import lowest_argmax, total
-from sidestep.core.optimism import Optimum, optimistic_in, optimistic_on_ball
-from sidestep.core.optimism_arms import SURROGATES, Surrogate
+from sidestep.core.jit import kernel
+from sidestep.core.linalg import total
+from sidestep.core.optimism import most_plausible_in, optimistic_in
+from sidestep.core.optimism_arms import SURROGATES, Estimates, Surrogate
 from sidestep.core.problem import TARGET, Problem
 from sidestep.core.validation import check_choice, check_positive, check_probability
 from sidestep.policies.base import EXPLORE, PLAY
-from sidestep.policies.builtin import (
-    BuiltinPolicy,
-    Choice,
-    Draws,
-    Watch,
-    monitor_for,
-    register,
-)
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Offer, Watch, monitor_for, register
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for, known_rank
 from sidestep.policies.state import Learned
 
@@ -57,69 +44,16 @@ def _turn(exponent: float, counts: IntArray, uniform: float) -> int:
     return 1 + (turns + 2) % L
 
 
-@by_type
-def _explore(
-    place: Place,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
-    index: int,
-    normals: FloatArray,
-    action: FloatArray,
-) -> Optimum:
-    """The action with the largest plausible <a, theta_index>."""
-    raise NotImplementedError
-
-
 @kernel(refcounts=False)
-def _explore_arms(
-    menu: Menu,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
-    index: int,
-    normals: FloatArray,
-    action: FloatArray,
-) -> Optimum:
-    values = forms.workspace.values[: menu.squared.size]
-    centre, inverse = evidence.centre[index], evidence.inverse[index]
-    upper_means(menu.columns, centre, inverse, radius(confidence, evidence, index), values)
-    return Optimum(lowest_argmax(values), np.nan, np.nan)
-
-
-@kernel(refcounts=False)
-def _explore_ball(
-    body: Body,
-    confidence: Confidence,
-    evidence: Evidence,
-    forms: Forms,
-    index: int,
-    normals: FloatArray,
-    action: FloatArray,
-) -> Optimum:
-    forms.workspace.rows[0] = index
-    return optimistic_on_ball(body, confidence, evidence, forms, 1, normals, action)
-
-
-FAMILIES[_explore].update({Menu: _explore_arms, Body: _explore_ball})
-
-
-@kernel(refcounts=False)
-def _choose(
-    knobs: RoundRobinKnobs,
-    learned: Learned,
-    place: Place,
-    forms: Forms,
-    draws: Draws,
-    action: FloatArray,
-) -> Choice:
-    evidence, confidence, normals = learned.evidence, knobs.confidence, draws.normals
-    index = _turn(knobs.exponent, evidence.counts, draws.uniforms[0])
+def _choose(knobs: RoundRobinKnobs, learned: Learned, offer: Offer) -> Choice:
+    evidence, forms, normals = learned.evidence, offer.forms, offer.draws.normals
+    estimates = Estimates(knobs.confidence, evidence, forms)
+    index = _turn(knobs.exponent, evidence.counts, offer.draws.uniforms[0])
     if index != TARGET:
-        found = _explore(place, confidence, evidence, forms, index, normals, action)
+        found = most_plausible_in(offer.place, estimates, index, normals, offer.action)
         return Choice(found.arm, index, EXPLORE, found.value, found.bound)
     n = write_best_rows(evidence.centre, knobs.size, forms.workspace.rows)
-    best = optimistic_in(place, knobs.surrogate, confidence, evidence, forms, n, normals, action)
+    best = optimistic_in(offer.place, knobs.surrogate, estimates, n, normals, offer.action)
     return Choice(best.arm, TARGET, PLAY, best.value, best.bound)
 
 

@@ -1,26 +1,17 @@
 """Common to the policies that draw from the posterior: knobs, the first state, the rank review."""
 
-from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from sidestep.core.actions import Actions
 from sidestep.core.arm_forms import COVARIANCE
 from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import RADII, Confidence
-from sidestep.core.core_set import next_check
-from sidestep.core.estimator import no_evidence
-from sidestep.core.posterior import Posterior, Posteriors, Prior, prior_of, relative_costs
-from sidestep.core.prior_width import doubting_posteriors_of
+from sidestep.core.posterior import Prior, prior_of, relative_costs
 from sidestep.core.problem import Problem, per_vector
 from sidestep.core.rank import (
-    Spectrum,
-    first_ranks,
     is_reviewed,
     resolution_of,
-    reviewed_ranks,
-    spectrum_of,
 )
 from sidestep.core.validation import (
     check_choice,
@@ -31,36 +22,6 @@ from sidestep.core.validation import (
     shown,
 )
 from sidestep.errors import InputError
-from sidestep.policies.base import PHASES, PLAY, State
-from sidestep.policies.builtin import FOREVER
-from sidestep.policies.state import Fingerprint
-
-
-class SamplingKnobs(Protocol):
-    """The common knobs of these policies."""
-
-    @property
-    def prior(self) -> Prior:
-        """The prior of all vectors."""
-
-
-class Sampler(Protocol):
-    """A policy that draws from the posterior."""
-
-    @property
-    def problem(self) -> Problem:
-        """What the policy knows about the problem."""
-
-    @property
-    def knobs(self) -> SamplingKnobs:
-        """The knobs as compiled code reads them."""
-
-    @property
-    def delta(self) -> float:
-        """Level of the tests for the rank."""
-
-    def fingerprint(self) -> Fingerprint:
-        """Whose states these are."""
 
 
 class CommonKnobs(NamedTuple):
@@ -104,52 +65,6 @@ def horizon_of(horizon: int | None, *, looks_ahead: bool) -> float:
             f"this policy does not look ahead, got {horizon}"
         )
     return float(horizon)
-
-
-def first_state(policy: Sampler) -> State:
-    """State before the first round, with the regulariser of the prior."""
-    problem = policy.problem
-    evidence = no_evidence(policy.knobs.prior.rho, problem.width)
-    core_set = np.ones(problem.n_vectors, dtype=np.int64)
-    return State(evidence, core_set, first_ranks(problem), fingerprint=policy.fingerprint())
-
-
-def rounds_until_rank_review(policy: Sampler, state: State) -> int:
-    """Rounds until a tenth more has been measured; then an unknown rank is reviewed."""
-    return next_check(state.round) - state.round if is_reviewed(policy.problem) else FOREVER
-
-
-def review_rank(policy: Sampler, state: State) -> State:
-    """The state with the ranks that the evidence supports."""
-    if not is_reviewed(policy.problem):
-        return state
-    effects, prior = _effects(policy, state), policy.knobs.prior.variance
-    ranks = reviewed_ranks(policy.problem, effects, prior, policy.delta)
-    return replace(state, ranks=ranks)
-
-
-def rank_spectrum(
-    policy: Sampler, state: State, posteriors: Posteriors | None = None
-) -> Spectrum | None:
-    """Evidence about the rank; None if the policy knows it.
-
-    posteriors: those of the state, if they are computed already
-    """
-    if not is_reviewed(policy.problem):
-        return None
-    effects = _effects(policy, state) if posteriors is None else posteriors.effects
-    return spectrum_of(policy.problem, effects, policy.knobs.prior.variance, policy.delta)
-
-
-def _effects(policy: Sampler, state: State) -> Posterior:
-    """Marginal posterior of the effects, with the levels integrated out."""
-    prior, has_levels = policy.knobs.prior, policy.problem.intercept
-    return doubting_posteriors_of(prior, state.evidence, has_levels).effects
-
-
-def judges_alone_within(policy: Sampler, phase: str, actions: Actions) -> bool:
-    """Whether the measurement is for the value of the action itself: true of play within tolerances."""
-    return policy.problem.limits is not None and phase == PHASES[PLAY]
 
 
 # |a|^2 / rho of the longest action: past it, a million rounds along few directions lose rho to rounding

@@ -218,7 +218,9 @@ def _decoded(core_set: IntArray, first: State, *, reviewed: bool) -> tuple[IntAr
     """Core set, ranks and `exact` from the `core_set` of versions 2 and 3."""
     _check_members(core_set, 2)
     if reviewed:
-        ranks = Ranks(int((core_set[1:] == 1).sum()), int((core_set[1:] != 0).sum()))
+        assumed, possible = int((core_set[1:] == 1).sum()), int((core_set[1:] != 0).sum())
+        most = first.ranks.possible
+        ranks = Ranks(min(assumed, most), min(possible, most))
         return first.core_set.copy(), ranks, True
     return np.minimum(core_set, 1), first.ranks, bool(core_set[0] != 2)
 

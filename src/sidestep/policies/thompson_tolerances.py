@@ -63,7 +63,7 @@ from sidestep.policies.base import CAUTIOUS, EXPLORE, HELD, PLAY
 from sidestep.policies.builtin import (
     BuiltinPolicy,
     Choice,
-    Draws,
+    Offer,
     chosen,
     register_given,
     rounds_left,
@@ -171,7 +171,7 @@ def _purchase(
     place: Place,
     slopes: FloatArray,
     played: Found,
-    draws: Draws,
+    coin: float,
 ) -> tuple[bool, Telling]:
     """Whether to play an action that separates a level from an effect, and which one.
 
@@ -190,7 +190,7 @@ def _purchase(
         return True, most
     price = expected_within(knobs.limits, effects, played.action[:d])
     price -= expected_within(knobs.limits, effects, most.action[:d])
-    return price * np.sqrt(draws.uniforms[0]) <= knobs.kappa * np.sqrt(contested), most
+    return price * np.sqrt(coin) <= knobs.kappa * np.sqrt(contested), most
 
 
 @kernel
@@ -271,16 +271,15 @@ def choose_within(
     knobs: WithinKnobs,
     posteriors: Posteriors,
     learned: Learned,
-    place: Place,
-    draws: Draws,
-    action: FloatArray,
+    offer: Offer,
 ) -> Choice:
     """What to do in a round, for both Thompson policies, and over arms for InformationDirected."""
     posterior, effects, evidence = posteriors.full, posteriors.effects, learned.evidence
+    place, coin = offer.place, offer.draws.uniforms[0] if offer.draws.uniforms.size else 0.0
     limits, invests, is_cautious = knobs.limits, knobs.rule == INVEST, knobs.caution.level > 0.0
     d = effects.mean.shape[1]
     count = CHALLENGERS if invests else 1
-    drawn = draw(effects, scaled(knobs.spread, draws.normals), count)
+    drawn = draw(effects, scaled(knobs.spread, offer.draws.normals), count)
     if invests:
         ahead = rounds_left(knobs.horizon, evidence)
         if ahead == 0.0:
@@ -293,22 +292,22 @@ def choose_within(
         leader = best_expected_in(place, limits, effects)
         price = leader.value - expected_within(limits, effects, played.action[:d])
         worth = knobs.kappa * knobs.spread * np.sqrt(variance(effects, slopes))
-        if price * np.sqrt(draws.uniforms[0]) > worth:
+        if price * np.sqrt(coin) > worth:
             played = leader
             slopes = slopes_within(limits, effects, played.action[:d], False)
     phase = PLAY
     if knobs.has_levels and not is_cautious and played.arm >= 0:
-        bought, most = _purchase(knobs, posteriors, place, slopes, played, draws)
+        bought, most = _purchase(knobs, posteriors, place, slopes, played, coin)
         if bought:
             value = expected_within(limits, effects, most.action[:d])
-            return chosen(Found(most.action, most.arm, value), most.vector, EXPLORE, action)
+            return chosen(Found(most.action, most.arm, value), most.vector, EXPLORE, offer.action)
     if is_cautious and chance_within(limits, effects, played.action[:d]) < knobs.caution.level:
         value = value_within(limits, drawn[0], played.action[:d])
         wanted = Wanted(drawn[0], padded(slopes, posterior.mean.shape[1]), value, knobs.costs)
         played, others = cautious_in(place, limits, posteriors, wanted, knobs.caution)
         phase = CAUTIOUS if others else HELD
     index = _most_telling(knobs, posterior, slopes, played.action)
-    return chosen(played, index, phase, action)
+    return chosen(played, index, phase, offer.action)
 
 
 register_given(WithinKnobs, choose_within)

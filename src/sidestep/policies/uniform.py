@@ -3,14 +3,13 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sidestep.core.arm_forms import PRECISION, Forms
-from sidestep.core.arrays import FloatArray
-from sidestep.core.best_action import Place, any_in, draw_one
+from sidestep.core.arm_forms import PRECISION
+from sidestep.core.best_action import any_in, draw_one
 from sidestep.core.confidence import Confidence
 from sidestep.core.jit import kernel
 from sidestep.core.problem import Problem
 from sidestep.policies.base import EXPLORE
-from sidestep.policies.builtin import BuiltinPolicy, Choice, Draws, chosen, register
+from sidestep.policies.builtin import BuiltinPolicy, Choice, Offer, chosen, register
 from sidestep.policies.shared_knobs import check_equal_costs, confidence_for
 from sidestep.policies.state import Learned
 
@@ -26,14 +25,11 @@ class UniformKnobs(NamedTuple):
 def _choose(
     knobs: UniformKnobs,
     learned: Learned,
-    place: Place,
-    forms: Forms,
-    draws: Draws,
-    action: FloatArray,
+    offer: Offer,
 ) -> Choice:
-    index = draw_one(draws.uniforms[1], learned.evidence.counts.size)
-    found = any_in(place, draws.uniforms[0], draws.normals)
-    return chosen(found, index, EXPLORE, action)
+    index = draw_one(offer.draws.uniforms[1], learned.evidence.counts.size)
+    found = any_in(offer.place, offer.draws.uniforms[0], offer.draws.normals)
+    return chosen(found, index, EXPLORE, offer.action)
 
 
 register(UniformKnobs, _choose)
