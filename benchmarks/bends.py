@@ -25,10 +25,13 @@ from benchmarks.bend_studies import (
     WITHOUT,
     WRONG,
     Cell,
+    Look,
+    Summary,
     arguments,
     grounds_of,
     looks_of,
     name_of,
+    promise,
     read,
     row,
     run,
@@ -115,24 +118,51 @@ def chosen(options: argparse.Namespace) -> list[Cell]:
 
 def show(cells: list[Cell], path: Path) -> None:
     """Print a table for every cell that was played, and all together."""
-    found, everything, tables = read(path), [], []
+    found = read(path)
+    together: dict[bool, list[Look]] = {False: [], True: []}
     for cell in cells:
         looks = looks_of(found, cell)
         if not looks:
             continue
         print(f"\n{name_of(cell)}\n\n{HEAD}")
         for stop, some in looks.items():
-            print(row(stop, summary(some)))
-            (tables if cell.world in TABLES else everything).extend(some)
-    for name, some in (("all worlds", everything), ("all tables", tables)):
-        if some:
-            print(f"\n{name}\n\n{HEAD}\n{row(0, summary(some))}")
+            print(row(stop, summary(some), promise(cell, stop)))
+            together[cell.world in TABLES] += some
+    for name, is_table in (("all worlds", False), ("all tables", True)):
+        if together[is_table]:
+            kind = Cell(next(iter(TABLES)) if is_table else FORMULAS[0])
+            print(f"\n{name}\n\n{HEAD}")
+            print(row("-", summary(together[is_table]), promise(kind, 60)))
+
+
+def grid(cells: list[Cell], path: Path) -> None:
+    """Print one row per cell: given up / beyond, of moves / covered, after every number of results."""
+    found = read(path)
+    for visits in (False, True):
+        rows = [(cell, looks_of(found, cell)) for cell in cells if cell.visits == visits]
+        stops = sorted({stop for _, looks in rows for stop in looks})
+        if not stops:
+            continue
+        print("| | n | " + " | ".join(map(str, stops)) + " |\n|---|---|" + "---|" * len(stops))
+        for cell, looks in rows:
+            if looks:
+                shown = [brief(summary(looks[stop])) if stop in looks else "" for stop in stops]
+                n = max(map(len, looks.values()))
+                print(f"| {name_of(cell)} | {n} | " + " | ".join(shown) + " |")
+        print()
+
+
+def brief(found: Summary) -> str:
+    """A cell of the grid."""
+    beyond = f"{found.beyond[0] * found.moves:.0f} of {found.moves}" if found.moves else "-"
+    return f"{found.given_up[0]:.0%} / {beyond} / {found.covered[0]:.0%}"
 
 
 def main() -> None:
     words = arguments(__doc__ or "", "out/bends.jsonl")
     words.add_argument("--plain", action="store_true", help="only cells with nothing wrong")
     words.add_argument("--reasons", action="store_true", help="without parts of the belief")
+    words.add_argument("--grid", action="store_true", help="print one row per cell")
     words.add_argument("--visits", action="store_true", help=f"looked at after {VISITS}")
     words.add_argument("--noise", default="told", choices=["told", "untold", "roughly"])
     words.add_argument("--level", default="untold", choices=["told", "untold"])
@@ -146,7 +176,7 @@ def main() -> None:
     cells = chosen(options)
     if not options.show:
         run(cells, options.file, grounds_of(options), options.studies, first=options.seed)
-    show(cells, options.file)
+    (grid if options.grid else show)(cells, options.file)
 
 
 if __name__ == "__main__":

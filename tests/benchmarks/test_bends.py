@@ -14,6 +14,7 @@ from benchmarks.bend_studies import (
     Nature,
     looks_of,
     play,
+    promise,
     read,
     run,
     summary,
@@ -114,8 +115,9 @@ def test_shares_beyond_and_of_the_card_are_of_moves_and_errors_fall_with_their_r
     assert found.beyond == pytest.approx((0.5, np.sqrt(0.25 / 23)))
     assert found.card[0] == pytest.approx(0.75)
     assert found.gap[0] == pytest.approx(0.98 - 0.5)
-    assert found.breaks == "beyond, covered, card"
-    assert summary([right] * 20).breaks == "covered"
+    assert found.breaks(promise(Cell("emax"), 30)) == "beyond, covered, card"
+    assert summary([right] * 20).breaks(promise(Cell("emax"), 30)) == "covered"
+    assert not summary([right] * 20).breaks(promise(Cell("slump", visits=True), 8))
 
 
 def test_six_earlier_results_at_the_baseline_are_counted_as_results():
