@@ -384,26 +384,35 @@ class Summary:
         return ", ".join(words)
 
 
-def mean(values: Iterable[float]) -> tuple[float, float]:
-    """Average and its standard error."""
+def mean(values: Iterable[float], studies: Sequence[Any] | None = None) -> tuple[float, float]:
+    """Average and its standard error; values of one study, if they are named, are not independent."""
     array = np.array(list(values), dtype=float)
     if not len(array):
         return float("nan"), float("nan")
-    spread = float(array.std(ddof=1)) if len(array) > 1 else float("nan")
-    return float(array.mean()), spread / float(np.sqrt(len(array)))
+    middle = float(array.mean())
+    groups: dict[Any, float] = defaultdict(float)
+    for study, value in zip(studies or range(len(array)), array, strict=True):
+        groups[study] += value - middle
+    count = len(groups)
+    if count < 2:
+        return middle, float("nan")
+    square = sum(each * each for each in groups.values()) * count / (count - 1)
+    return middle, float(np.sqrt(square)) / len(array)
 
 
-def summary(looks: Sequence[Look]) -> Summary:
-    """The averages of some looks."""
+def summary(looks: Sequence[Look], studies: Sequence[Any] | None = None) -> Summary:
+    """The averages of some looks, of independent studies unless their studies are named."""
+    names = list(studies or range(len(looks)))
     moved = [look for look in looks if look.moved]
+    movers = [name for look, name in zip(looks, names, strict=True) if look.moved]
     return Summary(
         len(looks),
         len(moved),
-        mean(look.given_up for look in looks),
-        mean(look.beyond for look in moved),
-        mean(look.covered for look in looks),
-        mean(look.card or 0.0 for look in moved),
-        mean((look.stated or 0.0) - (not look.beyond) for look in moved),
+        mean((look.given_up for look in looks), names),
+        mean((look.beyond for look in moved), movers),
+        mean((look.covered for look in looks), names),
+        mean((look.card or 0.0 for look in moved), movers),
+        mean(((look.stated or 0.0) - (not look.beyond) for look in moved), movers),
     )
 
 
@@ -427,6 +436,19 @@ def row(stop: int | str, found: Summary, promised: Promise) -> str:
     cells = [found.studies, stop, percent(found.given_up), percent(found.beyond), found.moves]
     cells += [percent(found.card), percent(found.covered), gap, found.breaks(promised)]
     return "| " + " | ".join(str(each) for each in cells) + " |"
+
+
+def all_looks(
+    found: Mapping[str, Mapping[int, Mapping[int, Look]]], cells: Iterable[Cell]
+) -> tuple[list[Look], list[tuple[str, int]]]:
+    """The looks at all studies of some cells, and the study of each."""
+    pairs = [
+        (look, (key, seed))
+        for key in dict.fromkeys(cell.key() for cell in cells)
+        for seed, looks in found.get(key, {}).items()
+        for look in looks.values()
+    ]
+    return [look for look, _ in pairs], [study for _, study in pairs]
 
 
 def name_of(cell: Cell) -> str:

@@ -25,8 +25,8 @@ from benchmarks.bend_studies import (
     WITHOUT,
     WRONG,
     Cell,
-    Look,
     Summary,
+    all_looks,
     arguments,
     grounds_of,
     looks_of,
@@ -54,7 +54,7 @@ def plain(worlds: tuple[str, ...]) -> list[Cell]:
 
 
 def harder() -> list[Cell]:
-    """Less is told, results come otherwise than planned, more factors."""
+    """Less is told, or what is wrong; results come otherwise than planned; more factors."""
     untold = [
         Cell(world, visits=visits, noise="untold", last=20 if visits else 60)
         for world in SHOWN
@@ -72,7 +72,8 @@ def harder() -> list[Cell]:
         for world in ("saturating", "interactions")
         for visits in (False, True)
     ]
-    return [*untold, *roughly, *wrong, *many]
+    straight = [Cell(world, shape="straight") for world in ("clinic", "emax", "convex", "chem")]
+    return [*untold, *roughly, *wrong, *many, *straight]
 
 
 def reasons(tables: tuple[str, ...]) -> list[Cell]:
@@ -119,20 +120,19 @@ def chosen(options: argparse.Namespace) -> list[Cell]:
 def show(cells: list[Cell], path: Path) -> None:
     """Print a table for every cell that was played, and all together."""
     found = read(path)
-    together: dict[bool, list[Look]] = {False: [], True: []}
     for cell in cells:
         looks = looks_of(found, cell)
         if not looks:
             continue
         print(f"\n{name_of(cell)}\n\n{HEAD}")
-        for stop, some in looks.items():
-            print(row(stop, summary(some), promise(cell, stop)))
-            together[cell.world in TABLES] += some
+        for stop, each in looks.items():
+            print(row(stop, summary(each), promise(cell, stop)))
     for name, is_table in (("all worlds", False), ("all tables", True)):
-        if together[is_table]:
-            kind = Cell(next(iter(TABLES)) if is_table else FORMULAS[0])
+        some = [cell for cell in cells if (cell.world in TABLES) == is_table]
+        looks, studies = all_looks(found, some)
+        if looks:
             print(f"\n{name}\n\n{HEAD}")
-            print(row("-", summary(together[is_table]), promise(kind, 60)))
+            print(row("-", summary(looks, studies), promise(some[0], 60)))
 
 
 def grid(cells: list[Cell], path: Path) -> None:

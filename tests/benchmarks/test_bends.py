@@ -113,6 +113,10 @@ def test_shares_beyond_and_of_the_card_are_of_moves_and_errors_fall_with_their_r
     assert (found.studies, found.moves) == (36, 24)
     assert found.given_up[0] == pytest.approx(0.4)
     assert found.beyond == pytest.approx((0.5, np.sqrt(0.25 / 23)))
+    thrice = summary([right, wrong] * 36, [number // 6 for number in range(72)])
+    assert thrice.beyond == pytest.approx((0.5, 0.0))  # every study has as many right as wrong
+    twice = summary([right, right, wrong, wrong] * 12, [number // 2 for number in range(48)])
+    assert twice.beyond == found.beyond  # two looks at a study are worth one
     assert found.card[0] == pytest.approx(0.75)
     assert found.gap[0] == pytest.approx(0.98 - 0.5)
     assert found.breaks(promise(Cell("emax"), 30)) == "beyond, covered, card"
