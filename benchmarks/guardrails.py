@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sidestep as ss
-from sidestep.core.numba_backend import compiled_steps
 from sidestep.environments import Instance
 from sidestep.experiments.sweep import within_all
 
@@ -149,15 +148,14 @@ class Advice(NamedTuple):
 def advice_of(world: World, noise: float, seed: int) -> Advice:
     """A recommendation after a run of a player who learns noise and levels while it plays.
 
-    There is no compiled loop for levels: `ask` and `tell` run compiled, step by step.
+    There is no compiled loop for levels: it is played step by step.
     """
     made = world.make(seed, noise)
     level = np.random.default_rng(10_000 + seed).standard_normal(len(made.theta))
     instance = replace(made, intercept=level)
     policy = ss.DirectedThompson(replace(instance.problem, noise_scale=None))
-    with compiled_steps():
-        trace = ss.simulate(policy, instance, world.advised, seed)
-        advice = ss.recommend(policy, trace.state, instance.actions, LEVEL)
+    trace = ss.simulate(policy, instance, world.advised, seed)
+    advice = ss.recommend(policy, trace.state, instance.actions, LEVEL)
     truth = instance.theta @ advice.action
     covered = [one.low <= true <= one.high for one, true in zip(advice.effects, truth, strict=True)]
     lost = instance.best_reward(instance.actions) - instance.reward(advice.action)

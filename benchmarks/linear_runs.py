@@ -28,8 +28,7 @@ from benchmarks.guardrails import chance_cost, is_linear
 from benchmarks.rivals import Game, games
 from sidestep.core.linalg import orthonormal, project_off
 from sidestep.core.objective import rests
-from sidestep.core.posterior import draw, row_weights
-from sidestep.core.prior_width import doubting_posterior_of
+from sidestep.core.posterior import doubting_posterior_of, draw, row_weights
 from sidestep.core.projection import frame, gradient
 from sidestep.environments import Instance
 from sidestep.experiments.record import Trace

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 import sidestep as ss
-from sidestep.core import numba_backend as compiled
 from sidestep.environments import Instance, synthetic
 from sidestep.environments.action_sources import draw_actions
 from sidestep.experiments.simulate import play
@@ -160,5 +159,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with compiled.compiled_steps():
-        main()
+    main()

@@ -125,7 +125,7 @@ def knobs() -> list[tuple[str, str]]:
     return [(name, knob) for name, values in OTHER_VALUES.items() for knob in values]
 
 
-COMPILES = testing.check_three_ways_of_playing_agree
+COMPILES = testing.check_both_ways_of_playing_agree
 CHECKS = [
     pytest.param(check, marks=pytest.mark.slow) if check is COMPILES else check
     for check in testing.CHECKS

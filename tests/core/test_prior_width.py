@@ -5,8 +5,13 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.estimator import absorb, no_evidence
-from sidestep.core.posterior import prior_of
-from sidestep.core.prior_width import doubting_posterior_of, halvings, log_likelihoods, narrow_into
+from sidestep.core.posterior import (
+    doubting_posterior_of,
+    halvings,
+    log_likelihoods,
+    narrow_into,
+    prior_of,
+)
 
 NOISE = np.array([0.1, 0.2])
 RHO = np.full(2, 0.01)

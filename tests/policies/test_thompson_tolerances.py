@@ -7,7 +7,6 @@ import pytest
 
 import sidestep as ss
 from sidestep.core.best_action import Found
-from sidestep.core.numba_backend import compiled_steps
 from sidestep.core.objective import expected_values, expected_within, within
 from sidestep.core.posterior import Posterior, posterior_of, posteriors_of
 from sidestep.core.problem import limits_of
@@ -173,17 +172,6 @@ def test_the_rounds_ahead_fall_from_those_that_learning_takes_and_rise_with_thos
     )  # fmt: skip
     knobs = ss.DirectedThompson(other_units).knobs
     assert rounds_ahead(knobs, posterior, 0.0) == pytest.approx(needed)
-
-
-@pytest.mark.parametrize("name", sorted(set(FOLLOW) - {"uniform"}))
-def test_a_solid_within_tolerances_is_asked_interpreted_where_steps_are_compiled(name):
-    box = ss.Box(-0.3 * np.ones(5), 0.3 * np.ones(5))
-    policy = POLICIES[name](world(4, actions=box).problem)
-    plain = policy.ask(policy.init(), box, np.random.default_rng(3)).query
-    with compiled_steps():
-        stepped = policy.ask(policy.init(), box, np.random.default_rng(3)).query
-    assert stepped.index == plain.index
-    assert (stepped.action == plain.action).all()
 
 
 @pytest.mark.parametrize("name", FOLLOW)

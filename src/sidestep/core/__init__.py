@@ -9,8 +9,7 @@ What is learned:
 
     estimator             least squares for every vector, kept up to date
     confidence            confidence sets of the vectors
-    posterior             Gaussian posterior of every vector, draws from it
-    prior_width           the widest prior that the evidence does not contradict
+    posterior             Gaussian posterior of every vector, draws from it, the width of its prior
     rank                  rank of the protected vectors: estimated, assumed, possible
 
 What an action is worth:
@@ -51,3 +50,7 @@ Tools:
     jit                   kernels, and the two bodies of a hot function
     numba_backend         how kernels are compiled
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["theory"])

@@ -3,7 +3,7 @@
 Over fixed arms the forms are reused: one measurement changes one row, in O(K d).
 
 Arms are the innermost axis, so that the processor works on several of them at a time. Passes over all
-arms have two bodies (kernels.py). In the compiled ones a pass takes eight coordinates, or three rows and
+arms have two bodies (jit.py). In the compiled ones a pass takes eight coordinates, or three rows and
 three columns of a matrix: the few numbers that all arms share stay in registers, and numba does not
 unroll a loop whose length it does not know.
 """

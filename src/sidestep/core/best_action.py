@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sidestep.core.actions import ON_A_SOLID, Body, farthest
-from sidestep.core.arm_forms import Forms, Menu, arm_of, empty_forms, winner
+from sidestep.core.arm_forms import Menu, arm_of, winner
 from sidestep.core.arrays import FloatArray
 from sidestep.core.jit import FAMILIES, by_type, kernel
 from sidestep.core.linalg import dot, lowest_argmax
@@ -153,23 +153,6 @@ def _best_expected_in_solid(body: Body, limits: Limits, posterior: Posterior) ->
     return Found(action, ON_A_SOLID, expected_within(limits, posterior, action))
 
 
-@by_type
-def forms_in(place: Place, metric: int, n: int) -> Forms:
-    """Forms of n vectors for every arm, none of them filled; in a solid without arms."""
-    raise NotImplementedError
-
-
-@kernel
-def _forms_of_arms(menu: Menu, metric: int, n: int) -> Forms:
-    return empty_forms(metric, n, menu.squared.size)
-
-
-@kernel
-def _forms_in_solid(body: Body, metric: int, n: int) -> Forms:
-    return empty_forms(metric, n, 0)
-
-
-FAMILIES[forms_in].update({Menu: _forms_of_arms, Body: _forms_in_solid})
 FAMILIES[best_in].update({Menu: _best_arm_within, Body: _best_within_solid})
 FAMILIES[best_expected_in].update({Menu: _best_expected_arm, Body: _best_expected_in_solid})
 FAMILIES[best_along].update({Menu: _best_arm, Body: _best_in_solid})

@@ -13,9 +13,10 @@ beyond the draws by a Gaussian with their moments. So a comparison that looks de
 and more rarely, but never abandoned.
 
 A contest is a comparison of two arms a and b. The difference of their values has the gradient
-g = g(a) - g(b) in every vector (sensitivity.py, aims.py) and the variance sum_v R_v^2 |g_v|^2 in the
-metric V_v^-1. Measuring vector v along an action reduces that variance by red(a, v) (telling.py). The
-information of the measurement is -log(1 - red / variance), summed over contests, per unit of cost.
+g = g(a) - g(b) in every vector (projection.py, objective.py) and the variance sum_v R_v^2 |g_v|^2 in the
+metric V_v^-1. Measuring vector v along an action reduces that variance by red(a, v)
+(variance_reduction.py). The information of the measurement is -log(1 - red / variance), summed over
+contests, per unit of cost.
 
 The mixture with the least (regret)^2 / information measures with some probability per round, which is
 right where many measurements are needed. Where one measurement settles a contest, the mixture delays it,

@@ -1,8 +1,7 @@
 """How kernels are compiled, for those who ask. The only file that imports numba.
 
 Live code never comes here: `ask` and `tell` run the kernels as they are. `simulate` compiles its loop
-where numba is installed, because it plays millions of rounds. `compiled_steps` lets `ask` and `tell` run
-compiled too.
+where numba is installed, because it plays millions of rounds.
 
 What is compiled whole is an entry, such as the loop of one policy, with every kernel that it calls; its
 machine code is cached on disk. A kernel inside is a part: numba types and lowers it once in a process,
@@ -11,10 +10,8 @@ machine code, for its own sake and again in every caller of a caller: two thirds
 """
 
 import gc
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, TypeVar, cast
@@ -25,34 +22,18 @@ from sidestep.core.validation import check_lab
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SECONDS = 10  # what the loop of one policy takes to compile, roughly
-_steps_compiled = [os.environ.get("SIDESTEP_COMPILE", "") not in ("", "0")]
 _ENTRIES: set[Callable[..., Any]] = set()
 _OF_A_LIBRARY = (  # what a part does in its own way, or asks of numba's own library
     "_optimize_final_module",
     "_finalize_final_module",
     "_finalize_dynamic_globals",
 )
-_TAUGHT: dict[Any, Any] = {}  # what numba was told, and must not be let go
+_TAUGHT: dict[Any, Any] = {}  # keeps alive what was registered with numba
 
 
 def is_installed() -> bool:
     """Whether there is anything to compile with."""
     return find_spec("numba") is not None
-
-
-@contextmanager
-def compiled_steps() -> Iterator[None]:
-    """Let `ask` and `tell` run compiled in here. SIDESTEP_COMPILE=1 does the same for a process."""
-    before, _steps_compiled[0] = _steps_compiled[0], True
-    try:
-        yield
-    finally:
-        _steps_compiled[0] = before
-
-
-def step(function: Function) -> Function:
-    """The kernel as `ask` and `tell` should run it: as it is, unless compiled steps were asked for."""
-    return compiled(function) if _steps_compiled[0] else function
 
 
 @cache
@@ -168,7 +149,7 @@ def _part(options: Options) -> dict[str, Any]:
 
 
 def _settings(options: Options) -> dict[str, Any]:
-    """Options of numba. All are said of every kernel: what is not would come from the caller.
+    """Options of numba. Every option is passed: a missing one is inherited from the caller.
 
     IEEE arithmetic: sums are taken in the order in which they are written, and 1/0 is infinite.
     """
@@ -204,8 +185,8 @@ def _entry_compiler() -> Any:
     """Numba's compiler, with less to translate to machine code.
 
     The wrapper that takes the arguments of Python apart, a seventh of the code of a run, is not
-    optimised. Nobody but the entry calls its parts, so what they are handed and do not read is left
-    out: an array in a tuple is seven numbers or more, of which a kernel reads two or three.
+    optimised. Unused arguments of its parts are removed, as only the entry calls them: an array in a
+    tuple is seven numbers or more, of which a kernel reads two or three.
     """
     from numba.core.codegen import JITCodeLibrary  # noqa: PLC0415
     from numba.core.codegen import ll as binding  # noqa: PLC0415
@@ -264,7 +245,7 @@ def _part_compiler(small: bool) -> Any:
 
         @property
         def codegen(self) -> Any:
-            """Who is told the address of the environment: of code that is never called, nobody."""
+            """Gets the address of the environment in `set_env`; code that is never called has none."""
             return self
 
         def set_env(self, name: str, environment: Any) -> None:

@@ -10,7 +10,7 @@ There are three ways to move. "printed" is the appendix to the letter: its sign 
 where the proof needs it to vanish (A2). "corrected" repairs sign and length. "ellipsoid" moves
 along V^-1 a instead of a, which reaches farthest inside the set (A3); the lemma's "tight at the
 optimum" holds only for it. All three are lower bounds on the optimistic value. "first-order" is
-ours and becomes exact as the sets shrink (sensitivity.py).
+ours and becomes exact as the sets shrink (projection.py).
 
 Arms are the innermost axis: the s x s systems of a block of arms are solved together, by elimination.
 """

@@ -1,8 +1,8 @@
 """An upper bound of the optimistic problem on the ball, by its Lagrangian dual.
 
 For all x = (eta, nu, mu_1..mu_s) > 0 with X = sum_j x_j matrix_j positive definite, the value of (P) in
-ball.py is at most (1/eta + nu + <c_0, X^-1 c_0>) / 2. This bound is minimised over the s + 2 multipliers
-by a barrier method with Newton steps. The bound holds wherever the iteration stops.
+optimism_ball.py is at most (1/eta + nu + <c_0, X^-1 c_0>) / 2. This bound is minimised over the s + 2
+multipliers by a barrier method with Newton steps. The bound holds wherever the iteration stops.
 """
 
 import math

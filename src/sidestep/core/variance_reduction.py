@@ -1,6 +1,6 @@
 """Variance reduction by one more measurement.
 
-Under the posterior of posterior.py, a quantity with gradient g (sensitivity.py) has the variance
+Under the posterior of posterior.py, a quantity with gradient g (projection.py) has the variance
 sum_v R_v^2 |g_v|^2_{V_v^-1}. One measurement of vector v along a reduces it by
 
     red(a, v) = R_v^2 <g_v, V_v^-1 a>^2 / (1 + |a|^2_{V_v^-1}).

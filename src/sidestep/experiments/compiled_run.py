@@ -1,9 +1,9 @@
 """The compiled whole-run loop: the same kernels as `ask` and `tell`, without Python in between.
 
 Over listed arms the forms of every menu are kept from round to round; a measurement changes one row of
-them. Random numbers are drawn before (chance.py). The loop plays rounds `start` to `stop` and can be
-entered again where it stopped; it stops earlier if the lock-in monitor is due
-or if the end of a sweep is worth a test of CORE-SET.
+them. Random numbers are drawn before (random_streams.py). The loop plays rounds `start` to `stop` and
+can be entered again where it stopped; it stops earlier if the lock-in monitor is due or if the end of a
+sweep is worth a test of CORE-SET.
 
 Code that is common to all policies is in kernels without the knobs as an argument, so that numba compiles
 it once.

@@ -1,6 +1,6 @@
 """Results on disk: one parquet file per run, complete or not there at all.
 
-DIR/EXPERIMENT/spec.json                         the experiment as it was run; see ownership.py
+DIR/EXPERIMENT/spec.json                         the experiment as it was run; see results_folder.py
 DIR/EXPERIMENT/traces/WORLD/POLICY/RUN.parquet   one row per recorded round; the rest is in the metadata
 DIR/EXPERIMENT/tuning/WORLD/POLICY/RUN.parquet   runs that only choose the point of a grid
 """

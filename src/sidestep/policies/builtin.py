@@ -26,9 +26,9 @@ from sidestep.core.actions import (
     basis_vector,
     checked_actions,
 )
-from sidestep.core.arm_forms import Forms, Menu
+from sidestep.core.arm_forms import Forms, Menu, empty_forms
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.core.best_action import Found, Place, forms_in
+from sidestep.core.best_action import Found, Place
 from sidestep.core.confidence import Confidence
 from sidestep.core.core_set import NO_SWEEPS, Sweeps, next_check
 from sidestep.core.display import notebook_table, short, told
@@ -36,8 +36,7 @@ from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence
 from sidestep.core.jit import by_type, ieee_arithmetic, kernel
 from sidestep.core.linalg import copy_into, dot, total
 from sidestep.core.lock_in import LockInMonitor, is_due, locked_in
-from sidestep.core.posterior import Posteriors, posteriors_of
-from sidestep.core.prior_width import doubting_posteriors_of
+from sidestep.core.posterior import Posteriors, doubting_posteriors_of, posteriors_of
 from sidestep.core.problem import Problem, Query, checked_feedback, checked_parts, checked_query
 from sidestep.core.rank import (
     Spectrum,
@@ -323,8 +322,9 @@ class BuiltinPolicy:
         draws = self._draws(rng, on_ball=not isinstance(actions, Arms))
         place: Place = _menu(self.problem, actions) if isinstance(actions, Arms) else actions.body
         action = np.empty(self.problem.dim)
-        n_forms = learned.core_set.size if posteriors is None else 0
-        offer = Offer(place, forms_in(place, knobs.metric, n_forms), draws, action)
+        n_arms = len(actions) if isinstance(actions, Arms) and posteriors is None else 0
+        forms = empty_forms(knobs.metric, learned.core_set.size, n_arms)
+        offer = Offer(place, forms, draws, action)
         if posteriors is None:
             choice = choose(knobs, learned, offer)
         else:

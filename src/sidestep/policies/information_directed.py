@@ -9,7 +9,7 @@ leader and its most promising rival. The comparison with the rival keeps the pol
 more rarely, where all draws agree on a wrong action. A measurement that pays for itself within as many
 further rounds as have been played (with `memory`, as many as are remembered) is made at once.
 
-M may be too large: the prior is the widest that the evidence does not contradict (core/prior_width.py).
+M may be too large: the prior is the widest that the evidence does not contradict (core/posterior.py).
 
 Where the rank is not known, every second draw uses the assumed rank, and the others use the largest rank
 that is still possible (core/rank.py). So an undecided direction leads to a comparison like any other.

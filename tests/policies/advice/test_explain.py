@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import sidestep as ss
-from sidestep.core import posterior as posterior_file
-from sidestep.core import prior_width
+from sidestep.core import posterior
 from sidestep.core.objective import expected_values
-from sidestep.core.posterior import noise_levels, posterior_of
+from sidestep.core.posterior import posterior_of
 from sidestep.environments import Instance, synthetic
 from sidestep.experiments.simulate import play
 from sidestep.policies import builtin
@@ -137,8 +136,7 @@ def test_the_posterior_is_computed_once_an_ask(monkeypatch):
             policy, policy.init(), [(arm, i % 4, 0.1) for i, arm in enumerate(game.actions.vectors)]
         )
         with monkeypatch.context() as patch:
-            patch.setattr(prior_width, "noise_levels", _counting(calls, prior_width.noise_levels))
-            patch.setattr(posterior_file, "noise_levels", _counting(calls, noise_levels))
+            patch.setattr(posterior, "noise_levels", _counting(calls, posterior.noise_levels))
             decision = policy.ask(state, game.actions, rng)
         assert decision.spectrum is not None
         assert len(calls) == 1

@@ -19,8 +19,7 @@ from sidestep.core.arrays import FloatArray
 from sidestep.core.caution import chance_within
 from sidestep.core.estimator import Evidence
 from sidestep.core.linalg import lowest_argmax
-from sidestep.core.posterior import Posterior, Prior, padded
-from sidestep.core.prior_width import doubting_posterior_of
+from sidestep.core.posterior import Posterior, Prior, doubting_posterior_of, padded
 from sidestep.core.problem import Problem, Query
 from sidestep.core.projection import gradient_matrices
 from sidestep.core.variance_reduction import reductions, variance
