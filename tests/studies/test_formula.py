@@ -91,6 +91,11 @@ def test_a_formula_that_cannot_be_used_is_refused(refusal, model, words):
     assert message.isprintable()
 
 
+def test_a_formula_that_overflows_is_refused_without_a_warning(refusal):
+    with np.errstate(all="warn"):  # as for a user; here a warning is an error
+        assert "finite" in refusal(features, "0 + exp(exp(exp(dose)))")
+
+
 def test_a_context_that_is_missing_or_unknown_is_refused(refusal):
     study = clinic(MemoryStore(), factors=[DOSE], context=[AGE], model="0 + dose + dose:age")
     assert "'age'" in refusal(study.ask)

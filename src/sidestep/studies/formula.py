@@ -61,7 +61,8 @@ class Features:
 
     def _raw(self, settings: Iterable[Mapping[str, Value]], context: Context) -> FloatArray:
         frame = _frame(self._plan, ({**setting, **context} for setting in settings))
-        matrix = np.asarray(self._spec.get_model_matrix(frame, context=FUNCTIONS), dtype=float)
+        with np.errstate(all="ignore"):  # what is not finite is refused below, in a sentence
+            matrix = np.asarray(self._spec.get_model_matrix(frame, context=FUNCTIONS), dtype=float)
         if not np.isfinite(matrix).all():
             raise InputError(
                 f"a model formula must be finite at every candidate, got {self._plan.model!r}"
@@ -83,7 +84,8 @@ def _model_spec(plan: Plan) -> Any:
     written = with_real_powers(str(plan.model), _names(plan)) if plan.powers else str(plan.model)
     try:
         formula = formulaic.Formula(written)
-        return formula.get_model_matrix(frame, context=FUNCTIONS).model_spec
+        with np.errstate(all="ignore"):
+            return formula.get_model_matrix(frame, context=FUNCTIONS).model_spec
     except Exception as error:  # whatever its parser raises
         came = " ".join(MARKS.sub("", str(error)).split())
         raise InputError(f"model must be a formula, got {plan.model!r}: {came:.200}") from error
