@@ -1,9 +1,13 @@
 """How often the intervals of `recommend` hold, and whether its probabilities mean what they say.
 
     python benchmarks/recommended.py --runs 100 --first 5000 [--told rank|resolution] [--only NAME]
+    python benchmarks/recommended.py --runs 400 --first 20000 --drawn "held back"
 
 Every run plays `DirectedThompson` in a world of its own and stops to look three times. A row is printed
 for every setting and time, then the pooled rows and the calibration of `probability`.
+
+--drawn: every run has a size, a rank, a noise and a list of arms of its own, and neither rank nor noise
+is told. Of the two families one is to choose by, the other to measure what was chosen.
 """
 
 import argparse
@@ -46,6 +50,38 @@ SETTINGS = {
 }
 
 
+class Family(NamedTuple):
+    """Worlds that differ in everything; the rank is each of 1..min(L, d - 1) as often."""
+
+    sizes: tuple[tuple[int, int], ...]  # (d, L)
+    noises: tuple[float, ...]
+    arms: tuple[int | str, ...]
+
+    def world(self, seed: int) -> Instance:
+        """One of them."""
+        rng = np.random.default_rng(seed)
+        d, L = self.sizes[rng.integers(len(self.sizes))]
+        noise = self.noises[rng.integers(len(self.noises))]
+        arms = self.arms[rng.integers(len(self.arms))]
+        rank = int(rng.integers(1, min(L, d - 1) + 1))
+        return synthetic(d, L, rank, arms, noise_scale=noise, seed=seed)
+
+
+FAMILIES = {
+    "choice": Family(
+        ((4, 2), (5, 4), (6, 3), (8, 5), (3, 3), (4, 4), (3, 5)),
+        (0.05, 0.2, 0.7),
+        ("fixed:30", "fixed:80", 50),
+    ),
+    "held back": Family(
+        ((5, 2), (6, 4), (7, 3), (8, 6), (4, 3), (3, 4), (4, 6), (5, 5)),
+        (0.1, 0.3, 1.0),
+        ("fixed:15", "fixed:60", "fixed:100", 40),
+    ),
+}
+DRAWN_STOPS = (20, 60, 150, 500)
+
+
 class Seen(NamedTuple):
     """What one recommendation said, and what was true."""
 
@@ -56,6 +92,10 @@ class Seen(NamedTuple):
     probability: float
     is_best: bool
     settled_too_early: bool
+    settled: bool
+    matters: bool  # every direction of the world reaches the resolution that is told
+    full: bool  # the rank is min(L, d - 1), the largest that leaves something
+    wide: bool  # L >= d
 
 
 def _told(instance: Instance, setting: Setting, told: str) -> ss.Problem:
@@ -77,6 +117,8 @@ def _judge(instance: Instance, actions: ss.Arms | ss.UnitBall, advice: Recommend
     worth = float(a @ rest)
     leads = [_holds(r.ahead, worth - float(actions.vectors[r.arm] @ rest)) for r in advice.rivals]
     is_best = worth >= best - 1e-9 if on_arms else worth >= 0.95 * best
+    rank = instance.problem.subspace_dim or 0
+    weakest = np.linalg.svd(theta[1:], compute_uv=False)[rank - 1] if rank else np.inf
     return Seen(
         _holds(advice.reward, worth),
         [_holds(e, float(a @ theta[i])) for i, e in enumerate(advice.effects)],
@@ -85,15 +127,19 @@ def _judge(instance: Instance, actions: ss.Arms | ss.UnitBall, advice: Recommend
         advice.probability,
         bool(is_best),
         advice.settled and advice.spectrum is not None and advice.spectrum.undecided > 0,
+        advice.settled,
+        bool(weakest >= RESOLUTION),
+        rank == min(len(theta) - 1, instance.problem.dim - 1),
+        len(theta) - 1 >= instance.problem.dim,
     )
 
 
-def _run(setting: Setting, told: str, seed: int) -> list[Seen]:
+def _run(setting: Setting, told: str, seed: int, stops: tuple[int, ...] = STOPS) -> list[Seen]:
     instance = setting.world(seed)
     policy = ss.DirectedThompson(_told(instance, setting, told))
-    rounds, done, seen = play(policy, instance, STOPS[-1], seed=seed), 0, []
+    rounds, done, seen = play(policy, instance, stops[-1], seed=seed), 0, []
     actions = draw_actions(instance.actions, np.random.default_rng(seed))
-    for stop in STOPS:
+    for stop in stops:
         *_, last = islice(rounds, stop - done)
         done = stop
         seen.append(_judge(instance, actions, ss.recommend(policy, last.state, actions)))
@@ -127,6 +173,43 @@ def _calibration(seen: list[Seen]) -> None:
             print(f"  {said[among].mean():.2f} -> {share:.2f} ({n}){mark}")
 
 
+def drawn(name: str, first: int, runs: int) -> list[list[Seen]]:
+    """What was said and what was true in worlds of a family, run by run."""
+    setting = Setting(FAMILIES[name].world, noise_told=False)
+    return [_run(setting, "resolution", seed, DRAWN_STOPS) for seed in range(first, first + runs)]
+
+
+def said_minus_was(runs: list[list[Seen]], *, least: float = 0.2) -> np.ndarray:
+    """Mean of `probability` minus being the best, of every run that has said at least so much."""
+    told = [[s.probability - s.is_best for s in run if s.probability >= least] for run in runs]
+    return np.array([np.mean(each) for each in told if each])
+
+
+def _show_drawn(name: str, first: int, runs: int) -> None:
+    everything = drawn(name, first, runs)
+    rows: dict[str, Callable[[Seen], bool]] = {
+        "all": lambda _: True,
+        "every direction reaches the resolution": lambda s: s.matters,
+        "rank min(L, d - 1)": lambda s: s.full,
+        "smaller rank": lambda s: not s.full,
+        "L >= d": lambda s: s.wide,
+    }
+    print(
+        f"{name}: said, was, said minus was over p >= 0.2 (two standard errors over recommendations)"
+    )
+    for row, counts in rows.items():
+        seen = [s for run in everything for s in run if s.probability >= 0.2 and counts(s)]
+        said, was = np.array([s.probability for s in seen]), np.array([s.is_best for s in seen])
+        off = said - was
+        error = 2 * off.std() / np.sqrt(len(off))
+        print(
+            f"  {row:40}{said.mean():.3f} {was.mean():.3f} {off.mean():+.3f} +-{error:.3f} ({len(off)})"
+        )
+    pooled = [s for run in everything for s in run]
+    _calibration(pooled)
+    print("settled:", sum(s.settled for s in pooled), "of", len(pooled))
+
+
 def main() -> None:
     """Play, judge, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -134,7 +217,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=5000, help="the first seed")
     parser.add_argument("--told", choices=("rank", "resolution"), default="resolution")
     parser.add_argument("--only", default="")
+    parser.add_argument("--drawn", choices=tuple(FAMILIES), help="worlds that differ in everything")
     options = parser.parse_args()
+    if options.drawn:
+        _show_drawn(options.drawn, options.first, options.runs)
+        return
     everything: dict[int, list[Seen]] = {stop: [] for stop in STOPS}
     print(
         f"{'setting':36}{'reward':>14}  {'effects':>14}  {'leads':>14}  {'gives up':>14}  said->was"

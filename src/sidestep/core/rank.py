@@ -23,7 +23,7 @@ whenever the number of measurements has grown by a tenth. In every SCEPTIC-th ro
 the measurement are chosen with the largest rank below d that is still possible: every direction counts
 whose singular value could still reach the resolution. So no direction that matters stays undecided for
 good, and no separate phase is needed. Rank d is never assumed: nothing would be left of the target, all
-actions would be equally good, and there would be nothing to find out.
+actions would be equally good, and there would be nothing to find out. It has no odds either.
 """
 
 from typing import NamedTuple
@@ -97,7 +97,7 @@ def consistent_rank(posterior: Posterior, delta: float) -> int:
 
 
 def rank_odds(posterior: Posterior) -> FloatArray:
-    """Posterior probability of every rank of the protected vectors, with equal priors; (min(L, d),).
+    """Posterior probability of every rank below d, with equal priors; (min(L, d - 1),), (1,) if d = 1.
 
     Entry k - 1 is for rank k. Let x be the closest vectors of rank k. In n = (L-k)(d-k) coordinates a
     move from x raises the rank. The ratio of the posterior to the prior density of these coordinates at
@@ -112,7 +112,7 @@ def rank_odds(posterior: Posterior) -> FloatArray:
     covariance = posterior.inverse[1:] * posterior.noise[1:, None, None] ** 2
     precision = np.linalg.inv(covariance)
     square = (centre**2).sum() + np.trace(covariance, axis1=1, axis2=2).sum()
-    logs, distance = np.empty(min(centre.shape)), np.inf
+    logs, distance = np.empty(min(len(centre), largest_rank(centre.shape[1]))), np.inf
     for k in range(1, len(logs) + 1):
         fitted = centre
         if distance > NEXT_TO_NOTHING:
@@ -197,20 +197,22 @@ def first_ranks(problem: Problem) -> Ranks:
     if problem.subspace_dim is not None:
         return Ranks(problem.subspace_dim, problem.subspace_dim)
     L = problem.n_protected
-    return Ranks(min(1, L), min(L, _largest(problem))) if is_reviewed(problem) else Ranks(L, L)
+    return (
+        Ranks(min(1, L), min(L, largest_rank(problem.dim))) if is_reviewed(problem) else Ranks(L, L)
+    )
 
 
 def reviewed_ranks(problem: Problem, posterior: Posterior, prior: float, delta: float) -> Ranks:
     """The ranks that this posterior of the effects supports."""
-    least, most = min(1, problem.n_protected), _largest(problem)
+    least, most = min(1, problem.n_protected), largest_rank(problem.dim)
     assumed = min(max(consistent_rank(posterior, delta), least), most)
     seen = spectrum_of(problem, posterior, prior, delta)
     return Ranks(assumed, max(min(seen.separated + seen.undecided, most), assumed))
 
 
-def _largest(problem: Problem) -> int:
+def largest_rank(dim: int) -> int:
     """The largest rank that leaves something of the target."""
-    return max(problem.dim - 1, 1)
+    return max(dim - 1, 1)
 
 
 def spectrum_of(problem: Problem, posterior: Posterior, prior: float, delta: float) -> Spectrum:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sidestep as ss
+from benchmarks.recommended import drawn, said_minus_was
 from sidestep.environments import blind_spot, failure, synthetic
 from sidestep.experiments.simulate import play
 
@@ -203,6 +204,18 @@ WORLDS = {
 
 
 @pytest.mark.slow
+def test_where_rank_and_noise_are_not_told_the_probability_is_as_said(oracle):
+    """To 0.05 either way over p >= 0.2, in worlds by which nothing was chosen.
+
+    Recommendations of one world depend on each other, so the sample is of one mean per world.
+    """
+    off = said_minus_was(drawn("held back", first=40_000, runs=250))
+    assert len(off) > 150
+    assert oracle.mean_at_most(off, 0.05)
+    assert oracle.mean_at_most(-off, 0.05)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_intervals_cover_at_every_stopping_time(world):
     rates = covered(lambda instance: ss.DirectedThompson(instance.problem), WORLDS[world], 100)
@@ -244,3 +257,38 @@ def test_intervals_cover_where_a_resolution_is_told_instead_of_the_rank(noise_sc
 
     rates = covered(policy, world, 40, stops=(20, 100, 500))
     assert (rates >= 0.93).all(), rates
+
+
+@pytest.mark.parametrize("n_protected", [2, 3, 5])
+def test_no_draw_takes_all_of_the_target_so_that_every_arm_would_be_the_best(n_protected):
+    """Before the first result each of 100 arms is about as likely; draws of rank 3 made it 0.35."""
+    arms = ss.environments.synthetic(3, arms="fixed:100", seed=1).actions  # all of length one
+    policy = ss.DirectedThompson(ss.Problem(3, n_protected, noise_scale=None, resolution=0.1))
+    advice = ss.recommend(policy, policy.init(), arms)
+    assert advice.probability < 0.05
+    told = ss.DirectedThompson(ss.Problem(3, 3, 3, noise_scale=0.1))
+    assert ss.recommend(told, told.init(), arms).probability == 1.0  # nothing is left, as was told
+
+
+@pytest.mark.parametrize("told", [{}, {"resolution": 0.02}])
+def test_nothing_is_settled_while_the_rank_is_open_whoever_asks(told):
+    """Uniform does not ask for the rank, and all its draws had the same one: it was settled."""
+    instance = synthetic(4, 2, 1, ARMS, noise_scale=0.01, seed=3)
+    policy = ss.Uniform(ss.Problem(4, 2, noise_scale=0.01, **told))
+    advice = ss.recommend(policy, state_after(policy, instance, 300), ARMS)
+    assert advice.probability == 1.0
+    assert not advice.rivals
+    assert (advice.spectrum.separated, advice.spectrum.undecided) == (1, 1)
+    assert not advice.settled
+
+
+def test_it_is_settled_where_every_direction_is_there_or_dismissed():
+    """Two strong directions are separated; a second one is dismissed below a resolution."""
+    strong = synthetic(4, 2, 2, ARMS, noise_scale=0.01, seed=3)
+    one = synthetic(4, 2, 1, ARMS, noise_scale=0.01, seed=3)
+    for instance, resolution, found in ((strong, 0.01, (2, 0)), (one, 0.4, (1, 0))):
+        policy = ss.Uniform(ss.Problem(4, 2, noise_scale=None, resolution=resolution))
+        advice = ss.recommend(policy, state_after(policy, instance, 600), ARMS)
+        assert (advice.spectrum.separated, advice.spectrum.undecided) == found
+        assert advice.settled
+        assert instance.reward(advice.action) == pytest.approx(instance.best_reward(ARMS))

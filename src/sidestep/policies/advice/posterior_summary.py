@@ -129,17 +129,19 @@ def odds_of(problem: Problem, belief: Belief) -> FloatArray:
 
     Where a resolution or an eigenvalue is known, the rank is at least the number of certain directions,
     and directions that certainly do not matter are not counted. The probability of a rank outside this
-    range is added to the nearest rank inside it.
+    range is added to the nearest rank inside it. Rank d has none unless it is told: all actions would be
+    equally good, and whichever is recommended would be the best.
     """
     odds = np.zeros(min(problem.n_protected, problem.dim) + 1)
     if problem.subspace_dim is not None:
         odds[problem.subspace_dim] = 1.0
         return odds
-    odds[1:] = rank_odds(belief.posterior)
+    found = rank_odds(belief.posterior)
+    odds[1 : len(found) + 1] = found
     if problem.resolution is not None or problem.eigenvalue is not None:
         seen = spectrum_of(problem, belief.posterior, belief.variance, CERTAIN)
-        least, most = max(seen.separated, 1), max(seen.separated + seen.undecided, 1)
-        kept = np.clip(np.arange(len(odds)), least, most)
+        reach = np.clip((seen.separated, seen.separated + seen.undecided), 1, len(found))
+        kept = np.clip(np.arange(len(odds)), *reach)
         return np.bincount(kept, odds, minlength=len(odds)).astype(float)
     return odds
 

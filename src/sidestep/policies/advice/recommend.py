@@ -25,7 +25,7 @@ from sidestep.core.display import brief, notebook_table
 from sidestep.core.objective import within
 from sidestep.core.posterior import Posteriors
 from sidestep.core.problem import Limits, Query, checked_query
-from sidestep.core.rank import Spectrum
+from sidestep.core.rank import Spectrum, is_reviewed, resolution_of, spectrum
 from sidestep.core.tolerance_program import best_within
 from sidestep.core.validation import check_probability
 from sidestep.errors import InputError
@@ -37,6 +37,7 @@ from sidestep.policies.advice.next_measurement import (
     verdicts_of,
 )
 from sidestep.policies.advice.posterior_summary import (
+    CERTAIN,
     Belief,
     belief_of,
     effects_of,
@@ -96,7 +97,7 @@ class Recommendation:
     effects       on the target, then on every protected outcome, with intervals
     probability   that it is the best arm; on a solid: that it has 95% of the best reward
     rivals        arms that may still be the best, the most probable first
-    spectrum      evidence about the rank, if the policy does not know it
+    spectrum      evidence about the rank, if the problem does not tell it
     loss          loss if you stop now: its mean, and an upper bound at the level
     verdicts      "within", "beyond" or "not settled" per protected outcome; () without tolerances
     assured       whether all are within together, with the level as probability; None without tolerances
@@ -155,7 +156,14 @@ class Recommendation:
 
     @property
     def settled(self) -> bool:
-        """Whether there is no rival any more and no undecided direction."""
+        """Whether no rival has 1% of the draws any more, and no direction is undecided.
+
+        Where the rank is told, or tolerances are, only the rivals count. Where it is not, every protected
+        direction must be separated or dismissed as well (`spectrum`), and the error bound counts what was
+        measured least. So a policy that plays for reward gets there only where all min(L, d) directions
+        are strong. If there are fewer, the bound must fall below the resolution: some 400 times
+        L d (R / resolution)^2 results of every protected outcome, spread over all directions.
+        """
         undecided = self.spectrum is not None and self.spectrum.undecided > 0
         return not self.rivals and self.probability >= 1 - CONTENDS and not undecided
 
@@ -224,7 +232,7 @@ def recommend(
     here = standpoint_of(policy.problem, posteriors, outlook.rank)
     return Recommendation(
         *(found.action, found.arm, worth, effects, found.probability, found.rivals),
-        spectrum=policy.spectrum(state),
+        spectrum=_spectrum(policy, state, outlook.belief),
         loss=Loss(float(given_up.mean()), WIDER_VALUES * float(np.quantile(given_up, level))),
         verdicts=verdicts,
         assured=found.assured,
@@ -252,6 +260,18 @@ def intervals(
     """
     outlook = _outlook(policy, state, level)
     return _intervals(outlook, checked_query(policy.problem, Query(action, 0)).action)
+
+
+def _spectrum(policy: BuiltinPolicy, state: State, belief: Belief) -> Spectrum | None:
+    """Evidence about the rank, also for a policy that does not ask for it; None where it is told."""
+    problem = policy.problem
+    if not is_reviewed(problem) or problem.n_protected == 0:
+        return None
+    if (own := policy.spectrum(state)) is not None:
+        return own
+    told = problem.resolution is not None or problem.eigenvalue is not None
+    least = resolution_of(problem) if told else 0.0
+    return spectrum(belief.posterior, problem.norm_bound, belief.variance, CERTAIN, least)
 
 
 def _outlook(policy: BuiltinPolicy, state: State, level: float) -> _Outlook:
