@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -111,6 +111,7 @@ class Look:
     number    of the recommended candidate
     better    chance that it is better than the baseline, as stated
     gains     whether it truly is
+    measured  number of results at the recommended setting
     """
 
     given_up: float
@@ -123,6 +124,7 @@ class Look:
     number: int
     better: float | None = None
     gains: bool | None = None
+    measured: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +230,7 @@ def play(
     learner = Learner(ground.features, nature.told(), prior, parts)
     count = len(world.outcomes)
     counts = np.zeros(count, dtype=int)
+    results = Counter[int]()  # by setting
     order = nature.rng.permutation(len(world.settings))
     for each in np.repeat(np.arange(count), cell.earlier):
         learner.add(int(each), nature.result(int(each), world.base, 0))
@@ -242,10 +245,12 @@ def play(
             setting, outcome = asked.number, asked.outcomes[0]
         for each in range(count) if cell.visits else [outcome]:
             counts[each] += 1
+            results[setting] += 1
             learner.add(each, nature.result(each, setting, number))
         if number in cell.stops:
             guarded = cell.without != GUARD
-            yield number, look_at(world, learner.belief().at(points), guarded=guarded)
+            look = look_at(world, learner.belief().at(points), guarded=guarded)
+            yield number, replace(look, measured=results[look.number])
 
 
 class Grounds:
@@ -288,6 +293,7 @@ class Grounds:
 
 
 Looks = dict[int, list[Look]]  # by stop
+Found = Mapping[str, Mapping[int, Mapping[int, Look]]]  # looks by cell, seed and stop
 
 
 def read(path: Path) -> dict[str, dict[int, dict[int, Look]]]:
@@ -332,7 +338,7 @@ def run(
                     file.write(json.dumps(line) + "\n")
 
 
-def looks_of(found: Mapping[str, Mapping[int, Mapping[int, Look]]], cell: Cell) -> Looks:
+def looks_of(found: Found, cell: Cell) -> Looks:
     """The looks of a cell by stop."""
     by_stop: Looks = defaultdict(list)
     for _, looks in sorted(found.get(cell.key(), {}).items()):
@@ -438,9 +444,7 @@ def row(stop: int | str, found: Summary, promised: Promise) -> str:
     return "| " + " | ".join(str(each) for each in cells) + " |"
 
 
-def all_looks(
-    found: Mapping[str, Mapping[int, Mapping[int, Look]]], cells: Iterable[Cell]
-) -> tuple[list[Look], list[tuple[str, int]]]:
+def all_looks(found: Found, cells: Iterable[Cell]) -> tuple[list[Look], list[tuple[str, int]]]:
     """The looks at all studies of some cells, and the study of each."""
     pairs = [
         (look, (key, seed))

@@ -15,7 +15,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.bend_studies import Cell, arguments, grounds_of, looks_of, read, run, summary
+from benchmarks.bend_studies import (
+    Cell,
+    Found,
+    arguments,
+    grounds_of,
+    looks_of,
+    mean,
+    read,
+    run,
+    summary,
+)
 from benchmarks.bend_tables import TABLES
 
 
@@ -158,6 +168,27 @@ def figure(given_up: tuple[float, float], bound: int | None) -> str:
     )
 
 
+def pairs(found: Found, first: Cell, second: Cell, stop: int) -> list[float]:
+    """What the second gives up more than the first, in the same worlds with the same seeds."""
+    one, two = (found.get(cell.key(), {}) for cell in (first, second))
+    both = [(one[seed], two[seed]) for seed in sorted(set(one) & set(two))]
+    return [b[stop].given_up - a[stop].given_up for a, b in both if stop in a and stop in b]
+
+
+def show_telling(path: Path) -> None:
+    """Print what a study gives up less when it is told more, in pairs."""
+    found, rows = read(path), telling()
+    for shape in ("straight", ""):
+        some = [row for row in rows if row.cell.shape == shape]
+        for row in some[1:]:
+            figures = [
+                f"{stop}r {100 * value:+.1f} ({100 * error:.1f})"
+                for stop in row.most
+                for value, error in [mean(pairs(found, some[0].cell, row.cell, stop))]
+            ]
+            print(f"{shape or 'default'}, {row.name} minus nothing told: {', '.join(figures)}")
+
+
 def show(path: Path, rows: list[Row]) -> None:
     """Print every row that was played."""
     found = read(path)
@@ -199,6 +230,8 @@ def main() -> None:
         cells = [row.cell for row in rows]
         run(cells, options.file, grounds_of(options), options.studies, first=options.seed)
     show(options.file, rows)
+    print()
+    show_telling(options.file)
 
 
 if __name__ == "__main__":

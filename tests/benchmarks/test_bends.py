@@ -20,7 +20,7 @@ from benchmarks.bend_studies import (
     summary,
 )
 from benchmarks.bend_worlds import FAMILIES, formulas, random_world
-from benchmarks.few_results import ROWS
+from benchmarks.few_results import ROWS, pairs
 from sidestep.studies.learning.next_question import Asked
 
 
@@ -160,3 +160,12 @@ def test_a_belief_without_a_part_is_another_belief(part):
     ground = Grounds().of(cell, 0)
     usual, other = (dict(play(replace(cell, without=one), ground, 0)) for one in ("", part))
     assert usual != other
+
+
+def test_telling_more_is_compared_in_the_same_worlds(tmp_path):
+    cells = [Cell("straight", factors=3, last=8, noise=noise) for noise in ("untold", "told")]
+    run(cells[:1], tmp_path / "file", Grounds(), 3)
+    run(cells[1:], tmp_path / "file", Grounds(), 2)
+    found = read(tmp_path / "file")
+    less, more = (found[cell.key()] for cell in cells)
+    assert pairs(found, *cells, 8) == [more[s][8].given_up - less[s][8].given_up for s in (0, 1)]
