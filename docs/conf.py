@@ -1,7 +1,9 @@
 """How the site is built: `make docs`, or sphinx-build docs docs/_build/html."""
 
+import logging
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -10,6 +12,14 @@ sys.path[:0] = [str(HERE / "_ext"), SOURCE]
 # Notebooks play what this tree holds, and find `sidestep` as a shell of this environment would.
 os.environ["PYTHONPATH"] = SOURCE
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+# A build says what is wrong, and not which notebook it runs: kernels read a profile of their own.
+logging.getLogger("traitlets").setLevel(logging.WARNING)
+IPYTHON = tempfile.TemporaryDirectory(prefix="sidestep-site-")
+PROFILE = Path(IPYTHON.name) / "profile_default" / "ipython_kernel_config.py"
+PROFILE.parent.mkdir()
+PROFILE.write_text('get_config().IPKernelApp.log_level = "ERROR"\n')
+os.environ["IPYTHONDIR"] = IPYTHON.name
 
 import sidestep  # noqa: E402  (from this tree)
 

@@ -154,6 +154,7 @@ def build(out: Path, *options: str) -> Path:
         capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert done.stdout + done.stderr == ""
     return out
 
 
