@@ -323,6 +323,23 @@ def test_a_number_in_quotes_is_refused_with_one_sentence(web, study, body, where
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"value": [1]}, "body.value must be a number or must be an object in braces"),
+        ([1], "body must be an object in braces"),
+        ({"value": 140, "reason": 5}, "body.reason must be text in quotes"),
+        ({"value": 140, "comment": 5}, "body.comment is not known here"),
+    ],
+)
+def test_what_json_should_be_is_said_in_words_of_json(web, study, body, sentence):
+    ticket = web.post(f"{study}/tickets", json={}).json()["ticket"]
+    refused = web.post(f"{study}/tickets/{ticket}/answer", json=body)
+    assert refused.status_code == 422
+    assert sentence in refused.json()["detail"]
+    assert "valid" not in refused.json()["detail"]
+
+
 def test_a_yes_or_no_is_true_or_false_as_json(web):
     banner = {"name": "banner", "levels": [False, True], "baseline": False}
     settings = {

@@ -25,6 +25,16 @@ _WORDS = (
     ("Value error, ", ""),
     (f"String should match pattern '{KEY_PATTERN}'", KEY_SENTENCE),
     ("String should have", "must have"),
+    ("a valid dictionary or instance of", "an object in braces for"),
+    ("a valid dictionary or object to extract fields from", "an object in braces"),
+    ("a valid dictionary", "an object in braces"),
+    ("a valid list", "a list in square brackets"),
+    ("a valid number", "a number"),
+    ("a valid integer", "a whole number"),
+    ("a valid string", "text in quotes"),
+    ("a valid boolean", "true or false"),
+    ("Extra inputs are not permitted", "is not known here"),
+    ("Field required", "is missing"),
 )
 
 
