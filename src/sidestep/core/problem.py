@@ -25,6 +25,9 @@ class Limits(NamedTuple):
     penalty: FloatArray  # of a unit beyond either limit
 
 
+STEEPEST = 1e12  # penalty; a double has 16 digits
+
+
 def checked_tolerance(value: Any, count: int) -> Pairs:
     """A (low, high) pair for every protected outcome; raises one sentence if something is wrong."""
     if not _is_several(value):
@@ -44,7 +47,14 @@ def checked_penalty(value: Any, pairs: Pairs, scale: float) -> tuple[float, ...]
     move.
     """
     if value is None:
-        return tuple(_usual_penalty(pair, scale) for pair in pairs)
+        usual = tuple(_usual_penalty(pair, scale) for pair in pairs)
+        if max(usual, default=0.0) > STEEPEST:
+            raise InputError(
+                f"tolerance must be at least {scale / STEEPEST:.3g} wide, {1 / STEEPEST:g} of norm_bound "
+                "times action_bound, as the target's part of a value is lost to rounding beyond it "
+                f"(choose another unit), got {scale / max(usual):.3g}"
+            )
+        return usual
     several = tuple(value) if _is_several(value) else (value,) * len(pairs)
     if len(several) != len(pairs):
         raise InputError(
@@ -54,6 +64,11 @@ def checked_penalty(value: Any, pairs: Pairs, scale: float) -> tuple[float, ...]
     for one in several:
         if not is_finite(one) or one < 0:
             raise InputError(f"penalty must be zero or positive and finite, got {shown(value)}")
+        if one > STEEPEST:
+            raise InputError(
+                f"penalty must be at most {STEEPEST:g}, as the target's part of a value is lost to "
+                f"rounding beyond a tolerance (choose another unit), got {shown(value)}"
+            )
     return tuple(float(one) for one in several)
 
 
