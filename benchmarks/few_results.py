@@ -2,7 +2,7 @@
 
     python benchmarks/few_results.py --studies 20                  # every row; take up again with more
     python benchmarks/few_results.py --studies 200 --shared PATH   # with the tables of PATH/data/real
-    python benchmarks/few_results.py --show
+    python benchmarks/few_results.py --show --figure docs/figures/few_results.png
 
 Given up and the share beyond a limit, in percent, with standard errors. A study is a line of the file
 (out/bends.jsonl, as of bends.py, whose studies count here too); seeds from 0 on.
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -218,8 +220,59 @@ def show(path: Path, rows: list[Row]) -> None:
         )
 
 
+LINES = ("-", "--", ":", "-.", (0, (5, 1)))
+GREYS = ("#000000", "#444444", "#000000", "#666666", "#888888")
+
+
+def figure_of(path: Path, target: Path) -> None:
+    """Draw what is given up after so many results; bars are standard errors."""
+    import matplotlib  # noqa: PLC0415 - only for the figure
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415
+
+    found = read(path)
+    panels = [
+        ('straight clinic, shape="straight"', [(row.name, row.cell) for row in straight()[:3]]),
+        ("by default, noise told", [(world, Cell(world)) for world in SINGLE]),
+    ]
+    figure, both = plt.subplots(
+        1, 2, figsize=(7.6, 2.9), dpi=110, sharey=True, layout="constrained"
+    )
+    for axes, (title, lines) in zip(both, panels, strict=True):
+        for number, (name, cell) in enumerate(lines):
+            looks = looks_of(found, cell)
+            stops = [stop for stop in (8, 15, 30, 60) if stop in looks]
+            pairs = [mean(look.given_up for look in looks[stop]) for stop in stops]
+            axes.errorbar(
+                stops,
+                [100 * value for value, _ in pairs],
+                [100 * error for _, error in pairs],
+                linestyle=LINES[number],
+                color=GREYS[number],
+                marker="osD^v"[number],
+                markersize=4,
+                capsize=2,
+                label=name,
+            )
+        axes.set(xscale="log", ylim=(0, None), xlabel="single results")
+        axes.set_xticks([8, 15, 30, 60], ["8", "15", "30", "60"])
+        axes.minorticks_off()
+        axes.set_title(title, fontsize=9)
+        axes.tick_params(labelsize=8)
+        axes.legend(fontsize=8, frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+    both[0].set_ylabel("given up, %", fontsize=8)
+    figure.canvas.draw()
+    picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("L")
+    picture.quantize(16).save(target, optimize=True)
+
+
 def main() -> None:
-    options = arguments(__doc__ or "", "out/bends.jsonl").parse_args()
+    words = arguments(__doc__ or "", "out/bends.jsonl")
+    words.add_argument("--figure", type=Path, help="draw it too, from what was played")
+    options = words.parse_args()
     rows = [
         row
         for row in ROWS
@@ -232,6 +285,8 @@ def main() -> None:
     show(options.file, rows)
     print()
     show_telling(options.file)
+    if options.figure:
+        figure_of(options.file, options.figure)
 
 
 if __name__ == "__main__":
