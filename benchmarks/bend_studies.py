@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.bend_rivals import ORDERS, Fit, fitted
 from benchmarks.bend_tables import TABLES
 from benchmarks.bend_worlds import FAMILIES, World, formulas, random_world
 from sidestep.studies.learning.features import Features, Points
@@ -65,7 +67,8 @@ class Cell:
     earlier  so many results of every outcome at the baseline before the first question
     factors  of a random world; 0: two to four
     without  the belief without one of its parts (WITHOUT), to see what the part is for
-    design   "aimed": the questions of the product; "random": settings at random, outcomes in turn
+    design   "aimed": the questions of the product; "random": settings at random, outcomes in turn;
+             "straight line" or "second order": no study, but a textbook's design (bend_rivals.py)
     last     number of results or visits
     """
 
@@ -144,23 +147,48 @@ def look_at(
     guarded   by the rule of the product; else what is likely within all limits is recommended
     """
     choice = choice_of(effects, world.scaled_limits, certainty)
-    number = world.base if choice.number is None else choice.number
+    number = choice.number
     if not guarded:
-        likely = (choice.within >= certainty) & (choice.better > 0.5) & effects.moved
-        number = int(np.argmax(np.where(likely, choice.mean, -np.inf))) if likely.any() else number
-    chances = [effects.below(outcome, true) for outcome, true in enumerate(world.effects)]
-    inside = np.array([(chance > ENDS[0]) & (chance < ENDS[1]) for chance in chances])
-    moved = number != world.base
+        number = largest(world, choice.mean, choice.within, choice.better, certainty)
+    chances = np.array([effects.below(outcome, true) for outcome, true in enumerate(world.effects)])
+    return judged(world, number, chances, choice.within, choice.better)
+
+
+def look_at_fit(world: World, fit: Fit, certainty: float = 0.95) -> Look:
+    """Judge estimates of least squares by the truth."""
+    better = ndtr(fit.mean[0] / fit.spread[0])
+    number = largest(world, fit.mean[0], fit.within, better, certainty)
+    chances = ndtr((world.effects - fit.mean) / fit.spread)
+    return judged(world, number, chances, fit.within, better)
+
+
+def largest(
+    world: World, mean: np.ndarray, within: np.ndarray, better: np.ndarray, certainty: float
+) -> int | None:
+    """The largest mean effect of what is likely within all limits, and better than not; None: stay."""
+    likely = (within >= certainty) & (better > 0.5) & world.moved
+    return int(np.argmax(np.where(likely, mean, -np.inf))) if likely.any() else None
+
+
+def judged(
+    world: World, chosen: int | None, chances: np.ndarray, within: np.ndarray, better: np.ndarray
+) -> Look:
+    """What is recommended and believed, beside the truth.
+
+    chances   that effects are below the true ones; (outcomes, K)
+    """
+    moved, number = chosen is not None, world.base if chosen is None else chosen
+    inside = (chances > ENDS[0]) & (chances < ENDS[1])
     return Look(
-        given_up=world.given_up(number),
+        given_up=float(world.given_up(number)),
         moved=moved,
         beyond=not world.within[number],
-        covered=float(inside[:, effects.moved].mean()),
+        covered=float(inside[:, world.moved].mean()),
         card=float(inside[:, number].mean()) if moved else None,
-        stated=float(choice.within[number]) if moved else None,
-        excess=world.excess(number),
+        stated=float(within[number]) if moved else None,
+        excess=float(world.excess(number)),
         number=int(number),
-        better=float(choice.better[number]) if moved else None,
+        better=float(better[number]) if moved else None,
         gains=bool(world.effects[0][number] > 0) if moved else None,
     )
 
@@ -222,6 +250,13 @@ def play(
     prior, parts   what is believed before the first result; the default is that of the cell's shape
     choose         asks the questions
     """
+    if cell.design in ORDERS:
+        for stop in cell.stops:
+            rng = np.random.default_rng([4242, seed, stop])
+            fit = fitted(ground, ORDERS[cell.design], stop, rng)
+            if fit is not None:
+                yield stop, look_at_fit(ground.world, fit)
+        return
     world, points, nature = ground.world, ground.points, Nature(cell, ground, seed)
     if prior is None:
         prior = prior_of(cell.shape or None)

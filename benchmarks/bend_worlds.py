@@ -45,6 +45,11 @@ class World:
         return self.settings.index(baseline)
 
     @cached_property
+    def moved(self) -> np.ndarray:
+        """Whether a candidate is not the baseline; (K,)."""
+        return np.arange(len(self.settings)) != self.base
+
+    @cached_property
     def half(self) -> np.ndarray:
         """Half-ranges."""
         return (self.ranges[:, 1] - self.ranges[:, 0]) / 2

@@ -3,6 +3,7 @@
     python benchmarks/bends.py --studies 20                      # every cell; take up again with more
     python benchmarks/bends.py --studies 100 --shared PATH       # with the tables of PATH/data/real
     python benchmarks/bends.py --reasons --studies 40            # what every part of the belief is for
+    python benchmarks/bends.py --rivals --studies 100            # D-optimal designs, least squares
     python benchmarks/bends.py --show                            # the tables of what was played
     python benchmarks/bends.py --worlds emax chem --visits --noise untold --studies 20
 
@@ -16,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.bend_rivals import ORDERS
 from benchmarks.bend_studies import (
     FORMULAS,
     GUARD,
@@ -76,6 +78,13 @@ def harder() -> list[Cell]:
     return [*untold, *roughly, *wrong, *many, *straight]
 
 
+def rivals() -> list[Cell]:
+    """What a textbook does, where all factors are numbers."""
+    return [
+        Cell(world, visits=True, design=design, last=20) for design in ORDERS for world in SHOWN
+    ]
+
+
 def reasons(tables: tuple[str, ...]) -> list[Cell]:
     """The belief without one of its parts, where that part could matter."""
     parts = ("", *(part for part in WITHOUT if part != GUARD))
@@ -110,6 +119,8 @@ def chosen(options: argparse.Namespace) -> list[Cell]:
             )
             for world in options.worlds or SHOWN
         ]
+    if options.rivals:
+        return rivals()
     if options.reasons:
         return reasons(("slump", "compiler") if options.shared else ())
     tables = tuple(TABLES) if options.shared else ()
@@ -163,6 +174,7 @@ def main() -> None:
     words.add_argument("--plain", action="store_true", help="only cells with nothing wrong")
     words.add_argument("--reasons", action="store_true", help="without parts of the belief")
     words.add_argument("--grid", action="store_true", help="print one row per cell")
+    words.add_argument("--rivals", action="store_true", help="D-optimal designs, least squares")
     words.add_argument("--visits", action="store_true", help=f"looked at after {VISITS}")
     words.add_argument("--noise", default="told", choices=["told", "untold", "roughly"])
     words.add_argument("--level", default="untold", choices=["told", "untold"])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.bend_rivals import plan
 from benchmarks.bend_studies import (
     GUARD,
     WITHOUT,
@@ -169,3 +170,26 @@ def test_telling_more_is_compared_in_the_same_worlds(tmp_path):
     found = read(tmp_path / "file")
     less, more = (found[cell.key()] for cell in cells)
     assert pairs(found, *cells, 8) == [more[s][8].given_up - less[s][8].given_up for s in (0, 1)]
+
+
+def test_second_order_least_squares_keep_their_promise_where_second_order_is_true():
+    cell = Cell("chem", visits=True, design="second order", last=12)
+    grounds, found = Grounds(), []
+    for seed in range(40):
+        looks = dict(play(cell, grounds.of(cell, seed), seed))
+        assert list(looks) == [8, 12]  # six coefficients need as many visits
+        found.append(looks[12])
+    held = [look.covered for look in found]
+    assert abs(np.mean(held) - 0.95) < 4 * np.std(held) / np.sqrt(40)
+    assert summary(found).given_up[0] < 0.1
+    line = replace(cell, design="straight line")
+    bent = [dict(play(line, grounds.of(line, seed), seed))[12] for seed in range(40)]
+    assert summary(bent).beyond[0] > 0.5
+
+
+def test_a_d_optimal_design_of_a_straight_line_is_at_the_corners():
+    ground = Grounds().of(Cell("tire"), 0)
+    rows, design = plan(ground, 1, 8)
+    corners = rows[design]
+    assert (np.abs(corners) == 1).all()
+    assert corners.T @ corners == pytest.approx(8 * np.eye(4))
