@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from sidestep.studies.cards.card import Card, Printed
 from sidestep.studies.factors import Setting
 
-MOST_ROUNDS = 200  # of the estimate of the rounds left
+MOST_ROUNDS = 60  # of the estimate of the rounds left
 
 
 class Effect(NamedTuple):
-    """A change from the baseline in the unit of the outcome, with its 95% interval.
+    """A change from the baseline in the unit of the outcome, with its interval (95% if not said).
 
     estimate    the estimated change
     low, high   the ends of the interval
@@ -39,13 +39,13 @@ class Contender(NamedTuple):
 class Row(NamedTuple):
     """A candidate as `explain` lists it.
 
-    candidate     its number
+    candidate     its number; None in a box
     action        its values: {"dose": 40.0, ...}
     effects       its effect on every outcome, by name
     probability   that it is the best; 0 if it is below 0.01
     """
 
-    candidate: int
+    candidate: int | None
     action: Setting
     effects: dict[str, Effect]
     probability: float
@@ -90,6 +90,99 @@ class Settling(NamedTuple):
     share: float
 
 
+class Bend(NamedTuple):
+    """A bend that the results show.
+
+    outcome   whose effect bends
+    factor    along which
+    kind      "flattens", "steepens" or "turns" as the factor grows
+    value     of the factor where it does so
+    chance    that it bends in this direction
+    """
+
+    outcome: str
+    factor: str
+    kind: str
+    value: float
+    chance: float
+
+
+class Surprise(NamedTuple):
+    """A result that may be grossly wrong.
+
+    outcome   that was measured
+    value     the result, or the change against its control
+    action    where it was measured
+    chance    that it says nothing
+    """
+
+    outcome: str
+    value: float
+    action: Setting
+    chance: float
+
+
+class Leader(NamedTuple):
+    """The setting that is hoped for most of those that are not recommended.
+
+    candidate   its number; None in a box
+    action      its values: {"dose": 40.0, ...}
+    effects     its effect on every outcome, by name
+    chance      that it is within all limits
+    """
+
+    candidate: int | None
+    action: Setting
+    effects: dict[str, Effect]
+    chance: float
+
+
+class Trade(NamedTuple):
+    """What is recommended where this chance of staying within all limits is enough.
+
+    chance      of staying within all limits
+    candidate   its number; None in a box
+    action      its values: {"dose": 40.0, ...}
+    effect      its effect on the target
+    better      that it is better than the baseline
+    """
+
+    chance: float
+    candidate: int | None
+    action: Setting
+    effect: Effect
+    better: float
+
+
+@dataclass(frozen=True)
+class Tradeoff(Printed):
+    """The largest effect that can be had at every chance of staying within limits. Prints as its card.
+
+    trades   from the largest effect to the largest chance; empty: only the baseline can be recommended
+    card     the card
+    """
+
+    trades: tuple[Trade, ...]
+    card: Card = field(repr=False)
+
+    def at(self, certainty: float) -> Trade | None:
+        """What is recommended with this certainty; None: the baseline."""
+        return next((each for each in self.trades if each.chance >= certainty), None)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Columns for a data frame: chance, candidate, factors, the effect on the target, better."""
+        columns: dict[str, list[Any]] = {
+            "chance": [each.chance for each in self.trades],
+            "candidate": [each.candidate for each in self.trades],
+        }
+        for name in self.trades[0].action if self.trades else ():
+            columns[name] = [each.action[name] for each in self.trades]
+        for part in ("estimate", "low", "high"):
+            columns[part] = [getattr(each.effect, part) for each in self.trades]
+        columns["better"] = [each.better for each in self.trades]
+        return columns
+
+
 @dataclass(frozen=True)
 class Explanation(Printed):
     """Every candidate, the most probable best first. Prints as a card of the first few.
@@ -127,15 +220,25 @@ class Best(Printed):
     clean         effect on the target that no protected outcome shares; for the aim "clean"
     within        whether it is assured to be within limits; None: aim "clean"
     chance        probability of being within all limits
+    better        probability of being better than the baseline; None: it is the baseline
+    straight      probability of being within all limits if every effect were a straight line; of the
+                  leader where the baseline is recommended; None: the study knows the shape
+    leader        the most hopeful setting that is not recommended
+    certainty     of limits, intervals and words
     probability   that it is the best candidate
     contenders    candidates that may be the best: itself first, then its rivals
-    loss          loss of stopping now
+    loss          loss of stopping now; None while an outcome was never measured
     enough        whether the mean loss is less than what matters; None: `matters` is not set
-    rounds_left   the fewest and the most rounds until it is enough, if asked for; 200: or more
+    rounds_left   the fewest and the most rounds until it is enough, if asked for; 60: or more
     unsettled     protected outcomes that are not settled, the least settled first
     settles       the one result that would settle most
+    unmeasured    outcomes that were never measured; until they are, nothing is recommended
+    unfirm        outcomes with too few results to vouch for a likely setting
+    bends         bends that the results show, the surest first
+    surprises     results that may be grossly wrong
+    inside        how many results fell inside what was expected, and of how many something was
     counts        number of results, by outcome
-    needed        number of results that a first recommendation needs
+    needed        fewest results that a first recommendation can rest on
     card          the card
     """
 
@@ -154,6 +257,15 @@ class Best(Printed):
     settles: Settling | None = None
     counts: dict[str, int] = field(default_factory=dict)
     needed: int = 0
+    certainty: float = 0.95
+    better: float | None = None
+    straight: float | None = None
+    leader: Leader | None = None
+    unmeasured: tuple[str, ...] = ()
+    unfirm: tuple[str, ...] = ()
+    bends: tuple[Bend, ...] = ()
+    surprises: tuple[Surprise, ...] = ()
+    inside: tuple[int, int] = (0, 0)
     card: Card = field(repr=False, default=Card("best", ""))
 
     @property

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sidestep.studies.factors import Setting
-from sidestep.studies.measurement import Measurement, measurement_of_body
+from sidestep.studies.measurement import VALUE, Measurement, measurement_of_body
 from sidestep.studies.storage.events import ERASED, Event, written
 
 
@@ -30,12 +30,21 @@ class Result(NamedTuple):
     measured: Measurement
     setting: Setting  # what was really done
     context: dict[str, Any] | None
-    round: int  # the question that it answers; without one, its entry
+    round: int  # of its question; without one, the latest
+    expected: tuple[float, float] | None = None  # where it was expected, 19 times in 20
 
     @property
     def value(self) -> float:
         """The value that was told."""
         return self.measured.value
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether it fell inside what was expected; None: nothing was, or it is no plain value."""
+        if self.expected is None or self.measured.kind != VALUE:
+            return None
+        low, high = self.expected
+        return low <= self.value <= high
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,9 @@ class Book:
     results: dict[tuple[int, int], Result] = field(default_factory=dict)  # those after `since`
     revision: int = 0  # how often a result that counted was changed
     stale: bool = False  # a result before `since` was changed: fold again from the beginning
+    inside: int = 0  # results that fell inside what was expected of them
+    foreseen: int = 0  # results of which something was expected
+    taken_back: dict[tuple[int, int], Result] = field(default_factory=dict)  # those after `since`
 
     def take(self, events: Iterable[Event]) -> None:
         """Fold further events, in order."""
@@ -97,8 +109,12 @@ class Book:
             self.seq, self.hash = event.seq, event.hash
 
     def open_of(self, actor: str) -> Question | None:
-        """The oldest open question of a person."""
-        mine = (question for question in self.open.values() if question.actor == actor)
+        """The oldest question of a person that nothing was told of yet."""
+        mine = (
+            question
+            for question in self.open.values()
+            if question.actor == actor and question.waiting == question.panel
+        )
         return next(mine, None)
 
     @property
@@ -113,13 +129,15 @@ class Book:
         return self.counts.total()
 
     def to_json(self) -> dict[str, Any]:
-        """What a snapshot stores: all but the results, which are in the policy's state."""
+        """What a snapshot stores: all but the results, of which it keeps the sums."""
         return {
             "rounds": self.rounds,
             "counts": dict(self.counts),
             "open": [question.to_json() for question in self.open.values()],
             "last": self.used,
             "last_of": self.used_of,
+            "inside": self.inside,
+            "foreseen": self.foreseen,
         }
 
     def _asked(self, event: Event) -> None:
@@ -132,7 +150,7 @@ class Book:
         setting, number = body["action"], event.ticket or event.seq
         if number >= self.used_of:
             self.used, self.used_of = setting, number
-        self._add(event, 0, body)
+        self._add(event, 0, body, question)
         if question is not None:
             self._settle(question, body["outcome"])
 
@@ -153,21 +171,20 @@ class Book:
         if place[0] <= self.since:
             self.stale = True
             return
+        known = self.results.get(place) or self.taken_back[place]
+        if place in self.results:
+            self._count(known, -1)
         if body["is"] is None:
-            self.counts[body["outcome"]] -= 1
             del self.results[place]
-        else:
-            told = measurement_of_body(body, "is")
-            known = Result(
-                *place,
-                body["outcome"],
-                told,
-                body["action"],
-                body.get("context"),
-                event.ticket or place[0],
-            )
-            self.counts[body["outcome"]] += place not in self.results
-            self.results[place] = known
+            self.taken_back[place] = known
+            return
+        told = measurement_of_body(body, "is")
+        revised = known._replace(measured=told, setting=body["action"])
+        if known.setting != revised.setting:
+            revised = revised._replace(expected=None)
+        self.taken_back.pop(place, None)
+        self.results[place] = revised
+        self._count(revised, 1)
 
     def _withdrawn(self, event: Event) -> None:
         self.open.pop(event.ticket or 0, None)
@@ -181,18 +198,34 @@ class Book:
             if seq in self.open:
                 self.open[seq] = replace(self.open[seq], actor=ERASED)
 
-    def _add(self, event: Event, row: int, body: Mapping[str, Any]) -> None:
+    def _add(
+        self, event: Event, row: int, body: Mapping[str, Any], question: Question | None = None
+    ) -> None:
         outcome, told = body["outcome"], measurement_of_body(body)
-        self.results[event.seq, row] = Result(
+        expected, round_ = None, self.rounds
+        if question is not None:
+            round_ = question.body.get("round", self.rounds)
+            if body["action"] == question.body["action"]:
+                expected = (question.body.get("expected") or {}).get(outcome)
+        result = Result(
             event.seq,
             row,
             outcome,
             told,
             body["action"],
             body.get("context"),
-            event.ticket or event.seq,
+            round_,
+            None if expected is None else (expected[1], expected[2]),
         )
-        self.counts[outcome] += 1
+        self.results[event.seq, row] = result
+        self._count(result, 1)
+
+    def _count(self, result: Result, by: int) -> None:
+        """Count a result, or no longer."""
+        self.counts[result.outcome] += by
+        if result.inside is not None:
+            self.foreseen += by
+            self.inside += by * result.inside
 
 
 _HANDLERS = {
@@ -221,4 +254,6 @@ def book_from_json(kept: Mapping[str, Any], seq: int, event_hash: str) -> Book:
         open={question.id: question for question in opened},
         used=kept["last"],
         used_of=kept.get("last_of", 0),
+        inside=kept["inside"],
+        foreseen=kept["foreseen"],
     )

@@ -297,3 +297,18 @@ def setting_of(
         if name not in given:
             raise InputError(f"{what} must have a value for every factor, got none for {name!r}")
     return {name: factor.checked(given[name], on_steps=on_steps) for name, factor in wanted.items()}
+
+
+def checked_steps(
+    factors: Iterable[Factor], steps: Mapping[str, float] | None
+) -> tuple[tuple[str, float], ...]:
+    """The largest change of some factors since the last round, checked."""
+    if steps is None:
+        return ()
+    known = {factor.name: factor for factor in factors}
+    if not isinstance(steps, Mapping):
+        raise InputError(f"largest_step must be a change for factors, got {shown(steps)}")
+    for name in steps:
+        if name not in known or not known[name].is_number:
+            raise InputError(f"largest_step must name factors that are numbers, got {shown(name)}")
+    return tuple((n, checked_positive(f"largest_step of {n}", s)) for n, s in steps.items())

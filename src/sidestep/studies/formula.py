@@ -15,7 +15,7 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.errors import InputError
-from sidestep.studies.factors import Setting, Value
+from sidestep.studies.factors import Factor, Setting, Value
 from sidestep.studies.grammar import named_contexts, tokens_of, with_real_powers
 from sidestep.studies.plan import Plan
 from sidestep.studies.values import standard
@@ -39,13 +39,14 @@ class Features:
         self._spec = _model_spec(plan)
         self._kept: Any = slice(None)
         self._half: Any = 1.0
-        everywhere = np.concatenate([self.of(plan.candidates, each) for each in _corners(plan)])
+        everywhere = np.concatenate([self.rows(_settings(plan), each) for each in _corners(plan)])
         half = (np.maximum(everywhere.max(axis=0), 0) - np.minimum(everywhere.min(axis=0), 0)) / 2
         self._kept = half > TINY * max(float(half.max()), 1e-300)
         self._half = half[self._kept]
         if not self._kept.any():
             raise InputError(f"a model formula must have features that move, got {plan.model!r}")
         kept = everywhere[:, self._kept] / self._half
+        self.count = kept.shape[1]
         self.longest = standard(np.sqrt((kept**2).sum(axis=1).max()))
 
     def of(self, settings: Any, context: Context) -> FloatArray:
@@ -79,7 +80,7 @@ def _model_spec(plan: Plan) -> Any:
             "a model formula needs the extra 'formula' (pip install 'sidestep[formula]'), got "
             f"{plan.model!r}"
         ) from error
-    settings = [plan.candidates.setting(number) for number in range(len(plan.candidates))]
+    settings = _settings(plan)
     frame = _frame(plan, ({**each, **here} for here in _corners(plan) for each in settings))
     written = with_real_powers(str(plan.model), _names(plan)) if plan.powers else str(plan.model)
     try:
@@ -103,6 +104,27 @@ def _frame(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Any:
         elif factor.is_yes_no:
             frame[factor.name] = frame[factor.name].astype(float)
     return frame
+
+
+def _settings(plan: Plan) -> list[Setting]:
+    """The candidates; in a box, its ends and its middle in every factor (grammar.py counts them)."""
+    if not plan.candidates.is_box:
+        return [plan.candidates.setting(number) for number in range(len(plan.candidates))]
+    names = [factor.name for factor in plan.factors]
+    return [
+        dict(zip(names, values, strict=True))
+        for values in itertools.product(
+            *(
+                (float(f.low or 0), f.nearest(sum(_ends(f)) / 2), float(f.high or 0))
+                for f in plan.factors
+            )
+        )
+    ]
+
+
+def _ends(factor: Factor) -> tuple[float, float]:
+    low, high = (factor.coordinates(float(end or 0))[0] for end in (factor.low, factor.high))
+    return low, high
 
 
 def _corners(plan: Plan) -> list[Setting]:

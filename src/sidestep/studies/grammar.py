@@ -78,7 +78,8 @@ def check_model(plan: Plan) -> None:
         )
     tokens = tokens_of(formula, [factor.name for factor in factors])
     Reader(tokens, factors).formula()
-    rows = len(plan.candidates) * math.prod(
+    menu = plan.candidates
+    rows = (3 ** len(plan.factors) if menu.is_box else len(menu)) * math.prod(
         len(factor.grid) if factor.is_category else 2 for factor in named_contexts(plan)
     )
     if rows > MOST_ROWS:

@@ -40,8 +40,8 @@ class Outcome:
     range      every result that you would believe without checking it; half of it is the scale
     tolerance  of a protected outcome, the largest harmless change from the baseline: a number for both
                directions, or (low, high), None (or -inf, inf) for no limit on that side
-    penalty    what a unit beyond the tolerance costs, in units of the target; None: exceeding a tolerance
-               by its own width (of its narrower side) costs half the target's range
+    penalty    for a policy that is named, what a unit beyond the tolerance costs, in units of the target;
+               None: exceeding a tolerance by its own width (its narrower side) costs half its range
     matters    smallest gain in the target that is worth another round; decides when to stop
     noise      standard deviation of one result; (low, high): between these, 19 times in 20; None: learned
     cost       cost of one result, in a unit common to all outcomes

@@ -8,12 +8,24 @@ from typing import Any
 from sidestep.errors import InputError
 from sidestep.studies.candidates import Candidates, candidates_of
 from sidestep.studies.cards.words import VOCABULARIES, Vocabulary
-from sidestep.studies.factors import Factor, Setting
+from sidestep.studies.factors import Factor, Setting, checked_steps
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.values import checked_positive, checked_text, checked_word, shown
+from sidestep.studies.values import (
+    checked_number,
+    checked_positive,
+    checked_text,
+    checked_word,
+    shown,
+)
 
 WITHIN, CLEAN = "within", "clean"
-# of the stored configuration; version 1 knows no scale, never, pair of noises or power in a formula
+STRAIGHT, SMOOTH = "straight", "smooth"
+DECIDE, EARN = "decide", "earn"
+ASKING = ("shape", "questions", "panel", "largest_step", "caution")
+ALL = "all"  # of the outcomes, at every visit
+NAMED = "directed-thompson"  # the policy where one is needed and none is named
+# of the stored configuration; version 1 names a policy and knows no scale, never, pair of noises, power
+# in a formula, shape, panel, largest step or caution
 VERSION = 2
 POWER = re.compile(r"\*\*|\^")
 
@@ -29,8 +41,13 @@ class Plan:
     aim: str = WITHIN
     rank: int | None = None  # of the side effects, under the aim "clean"
     resolution: float | None = None  # smallest effect that matters there, in half-ranges
-    policy: str = "directed-thompson"
+    policy: str | None = None  # that asks; None: the study asks what decides
     knobs: Mapping[str, Any] = field(default_factory=dict)
+    shape: str | None = None  # of responses: "straight", "smooth"; None: whatever they are
+    questions: str = DECIDE  # what they are chosen for
+    panel: int | tuple[str, ...] = 1  # outcomes that are measured at a visit
+    largest_step: Mapping[str, float] = field(default_factory=dict)  # since the last visit
+    caution: float | None = None  # least chance that a question is within all limits
     seed: int = 0
     vocabulary: str = "experiment"
     title: str = ""
@@ -44,10 +61,28 @@ class Plan:
         checked_text("title", self.title)
         if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
             raise InputError(f"seed must be an integer >= 0, got {shown(self.seed)}")
+        self._take_policy()
         self._check_policy()
         self._check_kinds()
         self._check_names()
         self._check_aim()
+        self._check_questions()
+        if self.policy is not None:
+            self._check_features()
+
+    def _take_policy(self) -> None:
+        """The policy that asks, where the aim or its knobs need one and none is named."""
+        if self.policy is not None:
+            return
+        knobs = dict(self.knobs) if isinstance(self.knobs, Mapping) else {}
+        if self.aim == WITHIN and set(knobs) == {"caution"} and self.caution is None:
+            object.__setattr__(self, "caution", knobs["caution"])
+            object.__setattr__(self, "knobs", {})
+        elif self.aim == CLEAN or knobs:
+            object.__setattr__(self, "policy", NAMED)
+
+    def _check_features(self) -> None:
+        """A policy asks over the factors, or over the features of a formula for listed candidates."""
         if self.context and self.model is None:
             raise InputError(
                 f"context needs a model formula that uses it, got {self.context[0].name!r} and none"
@@ -57,8 +92,47 @@ class Plan:
                 "a model formula needs candidates (steps, levels or a table), got the box of ranges"
             )
 
+    def _check_questions(self) -> None:
+        if self.shape is not None:
+            checked_word("shape", self.shape, (STRAIGHT, SMOOTH))
+        checked_word("questions", self.questions, (DECIDE, EARN))
+        if self.aim == CLEAN and self.shape is not None:
+            raise InputError('shape belongs to aim="within", got it with aim="clean"')
+        if self.policy is not None and self.questions != DECIDE:
+            raise InputError(
+                f'questions="earn" is for studies without a named policy, got {self.policy!r}'
+            )
+        object.__setattr__(self, "panel", self._checked_panel())
+        steps = checked_steps(self.factors, self.largest_step)
+        object.__setattr__(self, "largest_step", dict(steps))
+        if self.caution is None:
+            return
+        if self.policy is not None:
+            raise InputError(
+                "caution is for studies without a named policy, where it is a knob, got "
+                f"{self.policy!r} and caution"
+            )
+        caution = checked_number("caution", self.caution)
+        if not 0.5 <= caution < 1:
+            raise InputError(f"caution must lie in 0.5 to below 1, got {caution:g}")
+        object.__setattr__(self, "caution", caution)
+
+    def _checked_panel(self) -> int | tuple[str, ...]:
+        names = [outcome.name for outcome in self.outcomes]
+        panel: Any = self.panel
+        if panel == ALL:
+            return tuple(names)
+        if isinstance(panel, (list, tuple)) and panel and all(name in names for name in panel):
+            return tuple(name for name in names if name in panel)
+        if isinstance(panel, int) and not isinstance(panel, bool) and 1 <= panel <= len(names):
+            return panel
+        raise InputError(
+            f'panel must be "all", a number from 1 to {len(names)}, or names of {", ".join(names)}, '
+            f"got {shown(panel)}"
+        )
+
     def _check_policy(self) -> None:
-        if not isinstance(self.policy, str):
+        if not isinstance(self.policy, str | None):
             raise InputError(f"policy must be the word of one, got {shown(self.policy)}")
         if not isinstance(self.knobs, Mapping):
             raise InputError(f"knobs must be a value for every knob, got {shown(self.knobs)}")
@@ -154,6 +228,8 @@ class Plan:
 
     def _is_new(self) -> bool:
         """Whether a program that knows only version 1 would misread the plan."""
+        if self.policy is None or self._asking():
+            return True
         if self.powers and POWER.search(self.model or ""):
             return True
         things: list[Factor | Outcome] = [*self.factors, *self.context, *self.outcomes]
@@ -170,8 +246,7 @@ class Plan:
             "protected": [outcome.to_config() for outcome in self.protected],
             "candidates": {"kind": self.candidates.kind, "count": len(self.candidates)},
             "aim": self.aim,
-            "policy": self.policy,
-            "knobs": dict(self.knobs),
+            **({} if self.policy is None else {"policy": self.policy, "knobs": dict(self.knobs)}),
             "seed": self.seed,
             "vocabulary": self.vocabulary,
             "title": self.title,
@@ -180,7 +255,23 @@ class Plan:
         if yes_no := [each.name for each in (*self.factors, *self.context) if each.is_yes_no]:
             config["yes_no"] = yes_no
         told = {"rank": self.rank, "resolution": self.resolution, "model": self.model}
-        return config | {name: value for name, value in told.items() if value is not None}
+        config |= {name: value for name, value in told.items() if value is not None}
+        return config | self._asking()
+
+    def _asking(self) -> dict[str, Any]:
+        """How the study asks and believes, where it is not as usual."""
+        asking: dict[str, Any] = {}
+        if self.shape is not None:
+            asking["shape"] = self.shape
+        if self.questions != DECIDE:
+            asking["questions"] = self.questions
+        if self.panel != 1:
+            asking["panel"] = self.panel if isinstance(self.panel, int) else list(self.panel)
+        if self.largest_step:
+            asking["largest_step"] = dict(self.largest_step)
+        if self.caution is not None:
+            asking["caution"] = self.caution
+        return asking
 
 
 def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | None) -> Plan:
@@ -200,7 +291,7 @@ def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | 
         candidates=_stored(factors, config["candidates"]["kind"], rows),
         context=tuple(_from_numbers(each, yes_no) for each in config["context"]),
         powers=config["version"] > 1 or not POWER.search(config.get("model") or ""),
-        **{name: config[name] for name in kept if name in config},
+        **{name: config[name] for name in (*kept, *ASKING) if name in config},
     )
 
 

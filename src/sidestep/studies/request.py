@@ -6,8 +6,8 @@ from operator import index
 from typing import Any
 
 from sidestep.errors import InputError
-from sidestep.studies.factors import ANY, Factor, Range, Setting, Value
-from sidestep.studies.plan import Plan
+from sidestep.studies.factors import ANY, Factor, Range, Setting, Value, checked_steps
+from sidestep.studies.plan import ALL, Plan
 from sidestep.studies.values import checked_number, checked_positive, checked_word, shown
 
 LEARN, CONFIRM = "learn", "confirm"
@@ -75,7 +75,7 @@ def request_of(
     *,
     purpose: str = LEARN,
     measure: str | None = None,
-    panel: int | Sequence[str] = 1,
+    panel: int | str | Sequence[str] | None = None,
     measure_only: str | Sequence[str] = (),
     allowed: Any = None,
     largest_step: Mapping[str, float] | None = None,
@@ -91,6 +91,10 @@ def request_of(
                 f'measure is for purpose="confirm", got {measure!r} (measure_only restricts an ask)'
             )
     only = _outcomes(plan, measure_only)
+    if panel is None:
+        panel = _usual_panel(plan, purpose, only)
+    if panel == ALL:
+        panel = only or [outcome.name for outcome in plan.outcomes]
     if isinstance(panel, Iterable):
         named = _outcomes(plan, panel)
         if left_out := [name for name in named if only and name not in only]:
@@ -110,10 +114,22 @@ def request_of(
         candidates=numbers,
         ranges=ranges,
         words=words,
-        largest_step=_steps(plan, largest_step),
+        largest_step=checked_steps(
+            plan.factors, plan.largest_step if largest_step is None else largest_step
+        ),
         price_cap=None if price_cap is None else checked_positive("price_cap", price_cap),
         context=context_of(plan, context),
     )
+
+
+def _usual_panel(plan: Plan, purpose: str, only: tuple[str, ...]) -> int | tuple[str, ...]:
+    """What the study measures at a visit, of the outcomes that can be measured."""
+    if purpose == CONFIRM:
+        return 1
+    if isinstance(plan.panel, int):
+        return min(plan.panel, len(only) or plan.panel)
+    named = tuple(name for name in plan.panel if not only or name in only)
+    return named or only
 
 
 def request_from_json(kept: Mapping[str, Any]) -> Request:
@@ -133,7 +149,7 @@ def request_from_json(kept: Mapping[str, Any]) -> Request:
 def arguments_of(kept: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `ask`, from what `to_json` wrote; for asking the same again."""
     same = ("purpose", "measure", "panel", "measure_only", "largest_step", "price_cap", "context")
-    told = {name: kept[name] for name in same if name in kept}
+    told = {"panel": 1} | {name: kept[name] for name in same if name in kept}
     allowed = kept.get("candidates") or {**kept.get("ranges", {}), **kept.get("words", {})}
     return told | ({"allowed": allowed} if allowed else {})
 
@@ -216,15 +232,3 @@ def _yes_no_range(factor: Factor, value: Any) -> Range:
     if not ends:
         raise InputError(f"allowed must be yes or no for {factor.name}, got {shown(value)}")
     return min(ends), max(ends)
-
-
-def _steps(plan: Plan, steps: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
-    if steps is None:
-        return ()
-    factors = {factor.name: factor for factor in plan.factors}
-    if not isinstance(steps, Mapping):
-        raise InputError(f"largest_step must be a change for factors, got {shown(steps)}")
-    for name in steps:
-        if name not in factors or not factors[name].is_number:
-            raise InputError(f"largest_step must name factors that are numbers, got {name!r}")
-    return tuple((n, checked_positive(f"largest_step of {n}", s)) for n, s in steps.items())

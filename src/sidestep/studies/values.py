@@ -163,6 +163,20 @@ def standard(number: Any) -> float:
     return round(float(number), 12) + 0.0
 
 
+def rounded(value: Any) -> Any:
+    """Numbers with six significant digits, which two machines agree on; of lists and mappings too."""
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(each) for each in value]
+    return rounded_value(value, 6) if isinstance(value, float) else value
+
+
+def rounded_value(value: float, digits: int = 3) -> float:
+    """A number with a few significant digits."""
+    return float(f"{value:.{digits}g}") + 0.0 if math.isfinite(value) else value
+
+
 def kept(settings: Any) -> dict[str, Any]:
     """The fields of a dataclass that were given, as JSON."""
     fields = dataclasses.asdict(settings)

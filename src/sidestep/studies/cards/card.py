@@ -145,6 +145,6 @@ def verdict_of(low: float, high: float, limits: tuple[float | None, float | None
     ceiling = float("inf") if limits[1] is None else limits[1]
     if floor <= low and high <= ceiling:
         return Verdict(WITHIN)
-    if high < floor or low > ceiling:
+    if high <= floor or low >= ceiling:
         return Verdict(BEYOND)
     return Verdict(OPEN)

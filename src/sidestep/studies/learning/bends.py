@@ -10,6 +10,7 @@ from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.learner import Belief, Effects
 
 SEEN = 0.975  # chance of its direction from which a bend counts as seen
+FEWEST = 3  # results of an outcome that can show a bend
 STEPS = 20  # of a factor's range, to say where it changes
 BACK = 0.1  # of its way up that a curve must come down again to turn
 NOWHERE = -2  # the place of a difference of curves: it has no effect of its own
@@ -46,7 +47,7 @@ def bends_of(belief: Belief, outcomes: int, seen: float = SEEN) -> list[Bend]:
             continue
         ends, steps = _contrasts(belief, bend), _contrasts(belief, curve)
         for outcome in range(outcomes):
-            if not belief.results(outcome):
+            if belief.results(outcome) < FEWEST:
                 continue
             up = 1.0 - float(ends.below(outcome, 0.0)[0])
             chance = max(up, 1 - up)

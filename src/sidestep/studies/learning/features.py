@@ -27,6 +27,7 @@ from sidestep.studies.learning.bases import (
 )
 from sidestep.studies.learning.places import Place, Places
 
+PASSING = -10  # numbers of places without results that are forgotten again, from here down
 JOINT = 60  # products of the joint smooth part; what they leave out is the setting's own
 PAIRS = 3  # so many other factors interact with a factor at full size; with more, the sum stays the same
 
@@ -195,25 +196,36 @@ class Features:
         return self.places.of(setting, context)
 
     def points(
-        self, settings: Sequence[Mapping[str, Value]], context: Mapping[str, Value] | None = None
+        self,
+        settings: Sequence[Mapping[str, Value]],
+        context: Mapping[str, Value] | None = None,
+        *,
+        lasting: bool = True,
     ) -> Points:
-        """Rows of settings in one context."""
-        return self._points([self.places.values(each, context) for each in settings], each=False)
+        """Rows of settings in one context; lasting: settings that are new get a number for good."""
+        values = [self.places.values(each, context) for each in settings]
+        return self._points(values, each=False, lasting=lasting)
 
     def rows(self, settings: Sequence[Mapping[str, Value]]) -> FloatArray:
         """Features of settings in the usual context, which are no places; (n, P)."""
         values = [self.places.values(each, None) for each in settings]
         return np.asarray(self._raw(values)[0] - self._origin)
 
-    def _points(self, values: Sequence[Place], *, each: bool) -> Points:
+    def _points(self, values: Sequence[Place], *, each: bool, lasting: bool = True) -> Points:
         raw, missing = self._raw(values)
+        numbers = [
+            self.places.number(place)
+            if lasting
+            else self.places.known_number(place, PASSING - count)
+            for count, place in enumerate(values)
+        ]
         homes = [self._home(place[len(self.factors) :]) for place in values]
         shown = homes if each and self.context else homes[:1]
         baseline = np.array([home[0] for home in shown]).reshape(-1, self.count) - self._origin
         return Points(
             raw - self._origin,
             baseline,
-            np.array([self.places.number(place) for place in values], dtype=int),
+            np.array(numbers, dtype=int),
             np.array([home[2] for home in homes], dtype=int),
             missing,
             np.array([home[1] for home in homes]),

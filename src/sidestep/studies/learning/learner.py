@@ -37,6 +37,7 @@ DROPPED = 1e-4  # sum of the weights of components of an outcome that are left o
 MINOR = 0.05  # the same, where questions are compared
 POINTS, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)  # of the average over a level
 ROUGHLY = 5  # points of a noise that was told roughly
+CLOSE = 1e-10  # accuracy of a quantile, in chance or in half-ranges
 
 Limits = tuple[float | None, float | None]  # of an effect, in half-ranges
 
@@ -96,11 +97,23 @@ class Learner:
         self.sums[outcome].add(result)
         self._readings[outcome] = self._belief = None
 
-    def take(self, sums: Sequence[Sums]) -> None:
-        """Learn from sums that were stored, and from nothing else."""
+    def take(self, sums: Sequence[Sums], changed: Sequence[int] | None = None) -> None:
+        """Learn from these sums, and from nothing else; changed: the outcomes that differ (None: all)."""
         self.sums = list(sums)
-        self._readings = [None] * len(self.told)
-        self._belief = None
+        for outcome in range(len(self.told)) if changed is None else changed:
+            self._readings[outcome] = self._belief = None
+
+    def copy(self) -> "Learner":
+        """The same with the same results; what is added to either does not reach the other."""
+        other = Learner(self.features, self.told, self.prior, self.parts)
+        other.sums = [Sums(dict(each.rows), each.width) for each in self.sums]
+        other._readings, other._belief = list(self._readings), self._belief
+        return other
+
+    def suppose(self, outcome: int, place: int, value: float) -> None:
+        """Learn a result that was not measured, as if it came in the latest round."""
+        last = max((key.epoch * s.width for s in self.sums for key in s.rows), default=0)
+        self.add(outcome, Observation(place, value, round=last))
 
     def expecting(self, awaited: Sequence[tuple[int, int]]) -> "Learner":
         """The same with results that are still awaited, (outcome, place) each, as they are expected."""
@@ -108,13 +121,9 @@ class Learner:
             return self
         places = np.array([place for _, place in awaited])
         values = self.belief().values(self.features.at(places))
-        other = Learner(self.features, self.told, self.prior, self.parts)
-        other.take([Sums(dict(each.rows), each.width) for each in self.sums])
-        other._readings = list(self._readings)
-        last = max((key.epoch * s.width for s in self.sums for key in s.rows), default=0)
+        other = self.copy()
         for number, (outcome, place) in enumerate(awaited):
-            value = float(values.mean(outcome)[number])
-            other.add(outcome, Observation(place, value, round=last))
+            other.suppose(outcome, place, float(values.mean(outcome)[number]))
         return other
 
     def belief(self) -> "Belief":
@@ -310,14 +319,18 @@ class Belief:
             reaches[self.prior, effects] = Reach(self.features, self.prior, points, effects=effects)
         return reaches[self.prior, effects]  # type: ignore[no-any-return]
 
-    def noise(self, outcome: int) -> float:
-        """S.d. of one result, averaged over what it may be."""
-        mixture, square = self.mixtures[outcome], 0.0
+    def noises(self, outcome: int) -> FloatArray:
+        """S.d. of one result in every component; (m,)."""
+        mixture = self.mixtures[outcome]
+        found = np.empty(len(mixture))
         for number, reading in enumerate(self.readings[outcome]):
             mine = mixture.reading == number
-            noise = reading.posterior.single(mixture.cell.noise[mine])
-            square += float(mixture.weight[mine] @ noise**2)
-        return float(np.sqrt(square))
+            found[mine] = reading.posterior.single(mixture.cell.noise[mine])
+        return found
+
+    def noise(self, outcome: int) -> float:
+        """S.d. of one result, averaged over what it may be."""
+        return float(np.sqrt(self.mixtures[outcome].weight @ self.noises(outcome) ** 2))
 
 
 class Reach:
@@ -576,21 +589,27 @@ class Effects:
         chance = _below(*self.parts(outcome), value)
         return np.asarray(self.belief.mixtures[outcome].weight @ chance)
 
-    def quantile(self, outcome: int, chance: float) -> FloatArray:
-        """The value that an effect is below with some chance; (K,)."""
+    def quantile(
+        self, outcome: int, chance: FloatArray | float, *, noisy: bool = False
+    ) -> FloatArray:
+        """The value that an effect is below with some chance; noisy: that one result is below; (K,)."""
         mean, spread = self.parts(outcome)
+        if noisy:
+            spread = np.hypot(spread, self.belief.noises(outcome)[:, None])
+        weight = self.belief.mixtures[outcome].weight
         ends = mean + ndtri(chance) * spread
         low, high = ends.min(axis=0), ends.max(axis=0)  # the chance is below, and above, at these
+        centre = weight @ mean
+        square = weight @ (mean**2 + spread**2) - centre**2
         middle: FloatArray = np.clip(
-            self.mean(outcome) + ndtri(chance) * self.spread(outcome), low, high
+            centre + ndtri(chance) * np.sqrt(np.maximum(square, 0.0)), low, high
         )
-        weight = self.belief.mixtures[outcome].weight
-        for _ in range(40):
+        for _ in range(60):
             z = (middle - mean) / np.maximum(spread, 1e-300)
             gap = weight @ ndtr(z) - chance
             high = np.where(gap >= 0, middle, high)
             low = np.where(gap <= 0, middle, low)
-            if (np.abs(gap) < 1e-6).all() or (high - low < 1e-9).all():
+            if (np.abs(gap) < CLOSE).all() or (high - low < CLOSE).all():
                 break
             with np.errstate(over="ignore"):
                 density = np.exp(-0.5 * z * z) / np.maximum(spread, 1e-300)
@@ -654,14 +673,10 @@ class Effects:
     ) -> FloatArray:
         """Chance that a result here would be below a value, of levelled values; (K,)."""
         mean, spread = self.parts(outcome)
-        mixture = self.belief.mixtures[outcome]
-        noise = np.empty(len(mixture))
-        for number, reading in enumerate(self.belief.readings[outcome]):
-            mine = mixture.reading == number
-            noise[mine] = reading.posterior.single(mixture.cell.noise[mine])
+        noise = self.belief.noises(outcome)
         variance = noise**2 / repeats if se is None else np.full(len(noise), se**2)
         z = (value - mean) / np.sqrt(spread**2 + variance[:, None])
-        return np.asarray(mixture.weight @ ndtr(z))
+        return np.asarray(self.belief.mixtures[outcome].weight @ ndtr(z))
 
     def within(self, outcome: int, limits: Limits) -> FloatArray:
         """Chance that an effect is within limits; (K,)."""

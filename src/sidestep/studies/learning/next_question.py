@@ -32,6 +32,7 @@ OPTIMISM = 0.5  # s.d. of a setting's effect that count as effect while it conte
 KEPT = 0.5  # of an estimate is expected to last: contenders are the largest of many
 UNMEASURED = 0.1  # s.d. at which the level of an outcome that was never measured counts as known
 ROUNDED = 9  # decimals that decide
+JITTER = 1e-6  # of the mean variance, on the diagonal of a covariance that is drawn from
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,25 @@ class Inquiry:
         found = [self.gain_of_target(), *(self.gain(o) for o in range(1, len(self.limits)))]
         return np.array(found) / self.price[:, None]
 
+    def shares(self, place: int) -> FloatArray:
+        """Share of what is open that one result of every outcome settles at a setting; (outcomes,).
+
+        Of the target what is open is the variance of all effects; of a protected outcome it is how far
+        the contenders are from being surely within its limits.
+        """
+        found = np.zeros(len(self.limits))
+        found[0] = self.gain_of_target()[place]
+        for outcome in range(1, len(self.limits)):
+            open_ = 0.0
+            for each, limits in self.constraints(outcome):
+                mean = each.mean(outcome)[self.contenders]
+                mean = mean * KEPT if each is self.effects else mean
+                spread = each.spread(outcome)[self.contenders]
+                open_ -= float(_log_within(mean, spread, limits).mean())
+            gain = self.gains[outcome, place] * self.price[outcome]
+            found[outcome] = gain / max(open_, 1e-9) if open_ > 0 else 0.0
+        return np.clip(found, 0.0, 1.0)
+
     @cached_property
     def due(self) -> BoolArray:
         """The outcomes that may be asked now."""
@@ -182,17 +202,11 @@ def drawn_question(inquiry: Inquiry, rng: np.random.Generator, panel: int = 1) -
     moved = rows[inquiry.effects.moved[rows]]
     rows = moved if len(moved) else rows
     chosen = rows[_largest(inquiry.hope[rows], DRAWN)]
-    few = inquiry.effects.only(chosen)
-    allowed = np.ones(len(chosen), dtype=bool)
-    worth: FloatArray = np.zeros(len(chosen))
+    drawn = drawn_effects(inquiry.effects.only(chosen), rng, 1)[:, 0]
+    worth, allowed = drawn[0], np.ones(len(chosen), dtype=bool)
     for outcome, pair in enumerate(inquiry.limits):
-        mean, covariance = few.mean(outcome), few.covariance(outcome, np.arange(len(chosen)), few)
-        drawn = mean + _root(covariance) @ rng.standard_normal(len(chosen))
-        if outcome == 0:
-            worth = drawn
-        elif pair is not None:
-            low, high = pair
-            allowed &= (low is None or drawn >= low) & (high is None or drawn <= high)
+        if pair is not None:
+            allowed &= inside(drawn[outcome], pair)
     if not allowed.any():  # nothing that may be asked is within the limits of this draw
         worth, allowed = inquiry.within[chosen], ~allowed
     number = int(chosen[_first(np.where(allowed, worth, -np.inf))])
@@ -208,10 +222,34 @@ def _first(worth: FloatArray) -> int:
     return int(np.argmax(np.round(worth, ROUNDED)))
 
 
+def drawn_effects(effects: Effects, rng: np.random.Generator, count: int) -> FloatArray:
+    """Draws of the effects on every outcome, as Gaussians of their moments; (outcomes, count, K)."""
+    every = np.arange(len(effects))
+    found = np.empty((len(effects.belief.readings), count, len(effects)))
+    for outcome in range(len(found)):
+        root = _root(effects.covariance(outcome, every, effects))
+        normal = rng.standard_normal((count, len(effects)))
+        found[outcome] = effects.mean(outcome) + normal @ root.T
+    return found
+
+
+def inside(effects: FloatArray, limits: Limits) -> BoolArray:
+    """Which effects are within limits."""
+    low, high = limits
+    found = np.ones(effects.shape, dtype=bool)
+    if low is not None:
+        found &= effects >= low
+    if high is not None:
+        found &= effects <= high
+    return found
+
+
 def _root(covariance: FloatArray) -> FloatArray:
-    """A root of a covariance, whose smallest eigenvalues may be rounded below zero."""
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    """A triangular root, which has no signs that two machines may choose differently."""
+    size = max(float(np.trace(covariance)) / len(covariance), 1e-12)
+    return np.linalg.cholesky(
+        (covariance + covariance.T) / 2 + JITTER * size * np.eye(len(covariance))
+    )
 
 
 def _log_within(mean: FloatArray, spread: FloatArray, limits: Limits) -> FloatArray:

@@ -29,6 +29,10 @@ class Places:
         """The number of a place; a new one if it was not met before."""
         return self._numbers.setdefault(values, len(self._numbers))
 
+    def known_number(self, values: Place, otherwise: int) -> int:
+        """The number of a place that was met before, or another number."""
+        return self._numbers.get(values, otherwise)
+
     def of(self, setting: Mapping[str, Value], context: Mapping[str, Value] | None = None) -> int:
         """The number of a setting in its context."""
         return self.number(self.values(setting, context))

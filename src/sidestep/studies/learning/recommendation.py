@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.studies.learning.learner import MINOR, Belief, Effects, Limits, Reach
 from sidestep.studies.learning.posterior import Cell, log_sum
+from sidestep.studies.learning.rows import BoolArray
 
 CERTAINTY = 0.95
 KEY = 0.5  # least chance of being within limits for every plausible size
@@ -60,18 +61,49 @@ def choice_of(
     if unmeasured or not len(likely):
         return Choice(None, within, better, mean, unmeasured)
     likely = likely[np.argsort(-np.round(mean[likely], 9), kind="stable")]
-    named = [o for o, pair in enumerate(limits) if pair is not None]
     unfirm: tuple[int, ...] = ()
     for start in range(0, len(likely), TRIED):
         some = likely[start : start + TRIED]
-        firm = np.array([firm_chance(effects, some, o, limits[o] or (None, None)) for o in named])
-        passed = np.flatnonzero((firm.reshape(len(named), len(some)) >= KEY).all(axis=0))
+        named, firm = _firm(effects, some, limits)
+        passed = np.flatnonzero(firm.all(axis=0))
         if start == 0 and (not len(passed) or passed[0] > 0):
-            unfirm = tuple(o for o, each in zip(named, firm[:, 0] < KEY, strict=True) if each)
+            unfirm = tuple(o for o, each in zip(named, firm[:, 0], strict=True) if not each)
         if len(passed):
             number = int(some[passed[0]])
             return Choice(number, within, better, mean, unmeasured, unfirm)
     return Choice(None, within, better, mean, unmeasured, unfirm)
+
+
+def frontier_of(
+    effects: Effects,
+    limits: Sequence[Limits | None],
+    choice: Choice,
+    least: float,
+) -> list[int]:
+    """What would be recommended at every certainty from `least` on, the largest effects first."""
+    if choice.unmeasured:
+        return []
+    likely = np.flatnonzero((choice.within >= least) & (choice.better > 0.5) & effects.moved)
+    likely = likely[np.argsort(-np.round(choice.mean[likely], 9), kind="stable")]
+    found: list[int] = []
+    reached = 0.0  # the chance of the last one that was found; what comes later must have more
+    while len(likely := likely[choice.within[likely] > reached]):
+        some, likely = likely[:TRIED], likely[TRIED:]
+        vouched = np.asarray(_firm(effects, some, limits)[1].all(axis=0))
+        for row, firm in zip(some.tolist(), vouched.tolist(), strict=True):
+            if firm and choice.within[row] > reached:
+                found.append(row)
+                reached = float(choice.within[row])
+    return found
+
+
+def _firm(
+    effects: Effects, some: IntArray, limits: Sequence[Limits | None]
+) -> tuple[list[int], BoolArray]:
+    """The outcomes with limits, and whether their results vouch for some settings; (outcomes, some)."""
+    named = [o for o, pair in enumerate(limits) if pair is not None]
+    firm = [firm_chance(effects, some, o, limits[o] or (None, None)) >= KEY for o in named]
+    return named, np.array(firm, dtype=bool).reshape(len(named), len(some))
 
 
 def firm_chance(effects: Effects, chosen: IntArray, outcome: int, limits: Limits) -> FloatArray:
