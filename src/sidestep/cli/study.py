@@ -37,6 +37,7 @@ from sidestep.cli.terminal import (
     values_of,
 )
 from sidestep.errors import InputError
+from sidestep.studies.plan import ALL
 
 app = typer.Typer(
     help="Run a study: ask what to try, tell results, see the best.",
@@ -101,8 +102,9 @@ def ask(
         ),
     ] = None,
     panel: Annotated[
-        int, typer.Option(help="Number of outcomes to measure in this round.", min=1)
-    ] = 1,
+        str | None,
+        typer.Option(help="Outcomes to measure in this round: a number, or `all`."),
+    ] = None,
     measure_only: Annotated[
         list[str] | None, typer.Option(help="Measure only this outcome; may be repeated.")
     ] = None,
@@ -145,7 +147,7 @@ def ask(
         new=new,
         purpose="learn" if confirm is None else "confirm",
         measure=None if confirm in (None, "any") else confirm,
-        panel=panel,
+        panel=panel_of(panel),
         measure_only=measure_only or (),
         allowed=candidate or ranges_of(study.plan, allow),
         largest_step=steps_of(largest_step),
@@ -154,6 +156,15 @@ def ask(
         key=key,
     )
     print_card(ticket.card, as_json=as_json, storage=storage)
+
+
+def panel_of(text: str | None) -> int | str | None:
+    """The panel as it was typed."""
+    if text is None or text == ALL:
+        return text
+    if not text.isdecimal():
+        raise InputError(f"--panel must be a number or `all`, got {text!r}")
+    return int(text)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -306,16 +317,37 @@ def best(
             "--rounds", help="Also estimate how many rounds are left; this takes a while."
         ),
     ] = False,
+    certainty: Annotated[
+        float | None,
+        typer.Option(help="Of being within all limits, of intervals and words; usually 0.95."),
+    ] = None,
     context: Context = None,
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Show what the study recommends today, and how certain that is.
 
-    Example: sidestep study best bp-pilot-07
+    Example: sidestep study best bp-pilot-07 --certainty 0.8
     """
     study = open_study(name, storage)
     if rounds:
         print("Looking ahead: this takes a while.", file=sys.stderr)
     here = values_of(study.plan.context, context, "context")
-    print_card(study.best(rounds=rounds, context=here).card, as_json=as_json, storage=storage)
+    best = study.best(certainty=certainty, rounds=rounds, context=here)
+    print_card(best.card, as_json=as_json, storage=storage)
+
+
+@app.command()
+def tradeoff(
+    name: Name,
+    context: Context = None,
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Show the largest effect that can be had at every chance of staying within limits.
+
+    Example: sidestep study tradeoff bp-pilot-07
+    """
+    study = open_study(name, storage)
+    here = values_of(study.plan.context, context, "context")
+    print_card(study.tradeoff(context=here).card, as_json=as_json, storage=storage)

@@ -1,7 +1,8 @@
 """A simulated clinic: the one place on the live side where hidden effects are known.
 
-Three drugs, four markers, 171 regimens. Effects are proportional to the change from the baseline, and
-noise is that of a cuff and a laboratory. Invented: no statement about any drug or treatment.
+Three drugs, four markers, 171 regimens. Responses bend as those of drugs do: they saturate (Emax), and
+half of the largest is reached at a third of the largest dose. Noise is that of a cuff and a laboratory,
+and the study is told it. Invented: no statement about any drug or treatment.
 """
 
 from collections.abc import Mapping
@@ -23,19 +24,32 @@ CHLORTALIDONE = (0, 6.25, 12.5, 18.75, 25)
 
 @dataclass(frozen=True)
 class World:
-    """The hidden truth: levels, effects of a unit of every factor, noise."""
+    """The hidden truth: levels, effects of the largest dose of every factor, noise."""
 
     baseline: Mapping[str, float]  # by factor
+    largest: Mapping[str, float]  # by factor
     levels: Mapping[str, float]  # by outcome
-    slopes: Mapping[str, Mapping[str, float]]  # by outcome, then by factor
+    effects: Mapping[str, Mapping[str, float]]  # by outcome, then by factor
     noise: Mapping[str, float]  # by outcome
+    half: float = (
+        np.inf
+    )  # dose of half the largest response, in the largest dose; inf: a straight line
 
     def effect(self, outcome: str, setting: Mapping[str, Value]) -> float:
         """The true change of an outcome from its level at the baseline."""
         return sum(
-            slope * (float(setting[factor]) - self.baseline[factor])
-            for factor, slope in self.slopes[outcome].items()
+            effect
+            * (
+                self._response(factor, float(setting[factor]))
+                - self._response(factor, self.baseline[factor])
+            )
+            for factor, effect in self.effects[outcome].items()
         )
+
+    def _response(self, factor: str, dose: float) -> float:
+        """The response to a dose, in that to the largest."""
+        share = dose / self.largest[factor]
+        return share if np.isinf(self.half) else share * (1 + self.half) / (share + self.half)
 
     def result(self, outcome: str, setting: Mapping[str, Value], rng: Generator) -> float:
         """One result, rounded as a laboratory does."""
@@ -46,6 +60,7 @@ class World:
 
 CLINIC = World(
     baseline={"lisinopril": 20, "amlodipine": 0, "chlortalidone": 0},
+    largest={"lisinopril": 40, "amlodipine": 10, "chlortalidone": 25},
     levels={
         "systolic pressure": 152,
         "potassium": 4.2,
@@ -53,13 +68,14 @@ CLINIC = World(
         "sodium": 140,
         "heart rate": 71,
     },
-    slopes={
-        "systolic pressure": {"lisinopril": -0.22, "amlodipine": -1.1, "chlortalidone": -0.36},
-        "potassium": {"lisinopril": 0.012, "amlodipine": 0.0, "chlortalidone": -0.016},
-        "creatinine": {"lisinopril": 0.15, "amlodipine": -0.1, "chlortalidone": 0.18},
-        "sodium": {"lisinopril": 0.0, "amlodipine": 0.0, "chlortalidone": -0.11},
-        "heart rate": {"lisinopril": 0.02, "amlodipine": 0.65, "chlortalidone": 0.04},
+    effects={
+        "systolic pressure": {"lisinopril": -8.8, "amlodipine": -11.0, "chlortalidone": -9.0},
+        "potassium": {"lisinopril": 0.48, "amlodipine": 0.0, "chlortalidone": -0.4},
+        "creatinine": {"lisinopril": 6.0, "amlodipine": -1.0, "chlortalidone": 4.5},
+        "sodium": {"lisinopril": 0.0, "amlodipine": 0.0, "chlortalidone": -2.75},
+        "heart rate": {"lisinopril": 0.8, "amlodipine": 6.5, "chlortalidone": 1.0},
     },
+    half=1 / 3,
     noise={
         "systolic pressure": 5.0,
         "potassium": 0.12,
@@ -71,21 +87,32 @@ CLINIC = World(
 
 
 def clinic_setup() -> dict[str, Any]:
-    """The arguments of `Study.create` for the clinic; noise and levels are learned."""
+    """The arguments of `Study.create` for the clinic; noise is told, levels are learned."""
+    noise = CLINIC.noise
     return {
-        "title": "Blood pressure pilot, a simulated patient",
+        "title": "Blood pressure pilot, a simulated patient whose responses bend",
         "vocabulary": "clinic",
         "factors": [
             Factor("lisinopril", levels=LISINOPRIL, unit="mg/day", baseline=20),
             Factor("amlodipine", 0, 10, unit="mg/day", step=2.5),
             Factor("chlortalidone", 0, 25, unit="mg/day", step=6.25),
         ],
-        "target": Outcome("systolic pressure", "mmHg", goal="lower", range=(100, 190), matters=1.0),
+        "target": Outcome(
+            "systolic pressure",
+            "mmHg",
+            goal="lower",
+            range=(100, 190),
+            matters=1.0,
+            noise=noise["systolic pressure"],
+        ),
         "protected": [
-            Outcome("potassium", "mmol/L", range=(3.0, 6.0), tolerance=0.3),
-            Outcome("creatinine", "µmol/L", range=(40, 160), tolerance=9),
-            Outcome("sodium", "mmol/L", range=(125, 150), tolerance=2.5),
-            Outcome("heart rate", "beats/min", range=(40, 120), tolerance=6),
+            Outcome(name, unit, range=ends, tolerance=tolerance, noise=noise[name])
+            for name, unit, ends, tolerance in (
+                ("potassium", "mmol/L", (3.0, 6.0), 0.3),
+                ("creatinine", "µmol/L", (40.0, 160.0), 9.0),
+                ("sodium", "mmol/L", (125.0, 150.0), 2.5),
+                ("heart rate", "beats/min", (40.0, 120.0), 6.0),
+            )
         ],
         "candidates": regimens(),
     }

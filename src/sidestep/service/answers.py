@@ -78,6 +78,14 @@ class ExplanationOut(Open):
     card: CardOut
 
 
+class TradeoffOut(Open):
+    """The largest effect at every chance of staying within limits."""
+
+    study: str
+    trades: list[JsonObject]
+    card: CardOut
+
+
 class HeadOut(Open):
     """A study in a list: where it stands, and whose turn it is."""
 

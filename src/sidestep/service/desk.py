@@ -15,17 +15,17 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sidestep.service.notices import Notices
-from sidestep.studies.advice import Best, Explanation
+from sidestep.studies.advice import Best, Explanation, Tradeoff
 from sidestep.studies.book import Question
 from sidestep.studies.cards.card import Card
 from sidestep.studies.factors import Setting, Value
+from sidestep.studies.learning.trajectory import Step
 from sidestep.studies.plan import Plan
 from sidestep.studies.storage.events import canonical
 from sidestep.studies.storage.groups import Groups
 from sidestep.studies.storage.log import Head, Log
 from sidestep.studies.storage.sql import SqlStore
 from sidestep.studies.storage.store import Store, Writer
-from sidestep.studies.story import Belief, story
 from sidestep.studies.study import Study
 
 T = TypeVar("T")
@@ -90,9 +90,11 @@ class OpenStudy:
         candidates = self.plan.candidates
         return candidates.to_rows() if candidates.kind == "table" else None
 
-    def best(self, *, rounds: bool = False, context: Context = None) -> Best:
+    def best(
+        self, *, certainty: float | None = None, rounds: bool = False, context: Context = None
+    ) -> Best:
         """What it recommends today."""
-        return self.worked_out(*_best(rounds=rounds, context=context))
+        return self.worked_out(*_best(certainty, rounds=rounds, context=context))
 
     def best_within(self, patience: float | None, context: Context) -> Best | None:
         """Today's recommendation; None if it takes longer than `patience`, in seconds."""
@@ -109,9 +111,19 @@ class OpenStudy:
         before = [best for seq, best in self._bests if seq < entry]
         return before[-1] if before else None, after if head >= entry else None
 
-    def explain(self, *, top: int = 8, context: Context = None) -> Explanation:
+    def explain(
+        self, *, certainty: float | None = None, top: int = 8, context: Context = None
+    ) -> Explanation:
         """Every candidate."""
-        return self.worked_out(*_explain(context, top))
+        return self.worked_out(*_explain(context, top, certainty))
+
+    def tradeoff(self, *, context: Context = None) -> Tradeoff:
+        """The largest effect at every chance of staying within limits."""
+        return self.worked_out(*_tradeoff(context))
+
+    def tradeoff_within(self, patience: float | None, context: Context) -> Tradeoff | None:
+        """The same; None if it takes longer than `patience`, in seconds."""
+        return self.worked_out_soon(*_tradeoff(context), patience)
 
     def explain_within(self, patience: float | None, context: Context) -> Explanation | None:
         """Every candidate; None if it takes longer than `patience`, in seconds."""
@@ -119,11 +131,11 @@ class OpenStudy:
 
     def story_within(
         self, patience: float | None, action: Setting, context: Context
-    ) -> list[Belief] | None:
+    ) -> list[Step] | None:
         """How a recommendation came about; None if it takes longer than `patience`, in seconds."""
 
-        def look(study: Study) -> list[Belief]:
-            return story(self.store, self.name, study.plan, action, context=context)
+        def look(study: Study) -> list[Step]:
+            return study.trajectory(action, context=context)
 
         return self.worked_out_soon(f"story {canonical([action, context])}", look, patience)
 
@@ -154,14 +166,22 @@ class OpenStudy:
         return known.result
 
 
-def _best(*, rounds: bool = False, context: Context = None) -> tuple[str, Callable[[Study], Best]]:
-    what = f"best {rounds} {canonical(context)}"
-    return what, lambda study: study.best(rounds=rounds, context=context)
+def _best(
+    certainty: float | None = None, *, rounds: bool = False, context: Context = None
+) -> tuple[str, Callable[[Study], Best]]:
+    what = f"best {certainty} {rounds} {canonical(context)}"
+    return what, lambda study: study.best(certainty=certainty, rounds=rounds, context=context)
 
 
-def _explain(context: Context = None, top: int = 8) -> tuple[str, Callable[[Study], Explanation]]:
-    what = f"explain {top} {canonical(context)}"
-    return what, lambda study: study.explain(top=top, context=context)
+def _explain(
+    context: Context = None, top: int = 8, certainty: float | None = None
+) -> tuple[str, Callable[[Study], Explanation]]:
+    what = f"explain {certainty} {top} {canonical(context)}"
+    return what, lambda study: study.explain(certainty=certainty, top=top, context=context)
+
+
+def _tradeoff(context: Context = None) -> tuple[str, Callable[[Study], Tradeoff]]:
+    return f"tradeoff {canonical(context)}", lambda study: study.tradeoff(context=context)
 
 
 def _failed(known: _Known) -> bool:

@@ -11,21 +11,26 @@ from uuid import uuid4
 from sidestep.errors import InputError
 from sidestep.service.wire import Wire, encoded
 from sidestep.studies.advice import (
+    Bend,
     Best,
     Contender,
     Effect,
     Explanation,
+    Leader,
     Loss,
     Narrowing,
     Row,
     Settling,
+    Surprise,
+    Trade,
+    Tradeoff,
 )
 from sidestep.studies.cards.card import Card
 from sidestep.studies.cards.card_json import card_from_json
 from sidestep.studies.frames import columns_of
 from sidestep.studies.importing import rows_of
 from sidestep.studies.measurement import report_of
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import ALL, Plan
 from sidestep.studies.request import request_of
 from sidestep.studies.storage.events import LONGEST_REASON, check_words
 from sidestep.studies.storage.exchange import event_from_json, write_lines
@@ -50,7 +55,7 @@ class RemoteStudy:
         new: bool = False,
         purpose: str = "learn",
         measure: str | None = None,
-        panel: int | Sequence[str] = 1,
+        panel: int | str | Sequence[str] | None = None,
         measure_only: str | Sequence[str] = (),
         allowed: Any = None,
         largest_step: Mapping[str, float] | None = None,
@@ -72,7 +77,7 @@ class RemoteStudy:
         }
         request_of(self.plan, **settings)  # raises the same errors as `Study`, without a request
         settings |= {"new": new, "measure_only": _names(measure_only)}
-        if not isinstance(panel, int):
+        if not (panel is None or panel == ALL or isinstance(panel, int)):
             settings["panel"] = _names(panel)
         if not (allowed is None or isinstance(allowed, Mapping)):
             settings["allowed"] = list(allowed)
@@ -179,13 +184,26 @@ class RemoteStudy:
         end = {"accept": accept, "overrule": overrule, "context": context, "reason": reason}
         return receipt_of(self._post("close", end, actor, key))
 
-    def best(self, *, rounds: bool = False, context: Context = None) -> Best:
+    def best(
+        self, *, certainty: float | None = None, rounds: bool = False, context: Context = None
+    ) -> Best:
         """The recommendation from the results so far."""
-        return _best(self._get("best", rounds=str(rounds).lower(), context=_json(context)))
+        found = self._get(
+            "best", certainty=certainty, rounds=str(rounds).lower(), context=_json(context)
+        )
+        return _best(found)
 
-    def explain(self, *, top: int = 8, context: Context = None) -> Explanation:
+    def tradeoff(self, *, context: Context = None) -> Tradeoff:
+        """The largest effect that can be had at every chance of staying within all limits."""
+        found = self._get("tradeoff", context=_json(context))
+        trades = [Trade(**{**each, "effect": Effect(**each["effect"])}) for each in found["trades"]]
+        return Tradeoff(tuple(trades), _card(found))
+
+    def explain(
+        self, *, certainty: float | None = None, top: int = 8, context: Context = None
+    ) -> Explanation:
         """Every candidate."""
-        found = self._get("explain", top=top, context=_json(context))
+        found = self._get("explain", certainty=certainty, top=top, context=_json(context))
         rows = tuple(
             Row(
                 row["candidate"],
@@ -285,6 +303,11 @@ def _card(found: Mapping[str, Any]) -> Card:
     return card_from_json(found["card"], data)
 
 
+def _leader(found: Mapping[str, Any]) -> Leader:
+    effects = {name: Effect(**effect) for name, effect in found["effects"].items()}
+    return Leader(found["candidate"], found["action"], effects, found["chance"])
+
+
 def _best(found: Mapping[str, Any]) -> Best:
     clean, loss, left = found["clean"], found["loss"], found["rounds_left"]
     return Best(
@@ -303,5 +326,14 @@ def _best(found: Mapping[str, Any]) -> Best:
         settles=None if found["settles"] is None else Settling(**found["settles"]),
         counts=dict(found["counts"]),
         needed=found["needed"],
+        certainty=found["certainty"],
+        better=found["better"],
+        straight=found["straight"],
+        leader=None if found["leader"] is None else _leader(found["leader"]),
+        unmeasured=tuple(found["unmeasured"]),
+        unfirm=tuple(found["unfirm"]),
+        bends=tuple(Bend(**each) for each in found["bends"]),
+        surprises=tuple(Surprise(**each) for each in found["surprises"]),
+        inside=(found["inside"][0], found["inside"][1]),
         card=_card(found),
     )

@@ -47,6 +47,7 @@ Key = Annotated[
 Number = Annotated[int, Path(alias="id", ge=1, le=2**53)]
 Limit = Annotated[int, Query(ge=1, le=PAGE)]
 Flag = Annotated[bool, Query()]
+Certainty = Annotated[float | None, Query(ge=0.5, lt=1)]
 Context = Annotated[str | None, Query(max_length=2000, description="A JSON object.")]
 Readers = Annotated[Visit, Depends(Needs(READ))]
 Askers = Annotated[Visit, Depends(Needs(ASK))]
@@ -190,11 +191,20 @@ def close(request: Request, end: Closing, visit: Admins, key: Key = None) -> Res
 
 @api.get("/studies/{name}/best", responses=shown(out.BestOut), summary="What is best today")
 def best(
-    request: Request, visit: Readers, *, rounds: Flag = False, context: Context = None
+    request: Request,
+    visit: Readers,
+    *,
+    certainty: Certainty = None,
+    rounds: Flag = False,
+    context: Context = None,
 ) -> Response:
     """What the study recommends today, whether that is enough, and what is not settled."""
     here = context_of(context)
-    return computed(request, visit, lambda: visit.study.best(rounds=rounds, context=here).card)
+
+    def look() -> Card:
+        return visit.study.best(certainty=certainty, rounds=rounds, context=here).card
+
+    return computed(request, visit, look)
 
 
 @api.get("/studies/{name}/explain", responses=shown(out.ExplanationOut), summary="Every candidate")
@@ -202,12 +212,24 @@ def explain(
     request: Request,
     visit: Readers,
     *,
+    certainty: Certainty = None,
     top: Annotated[int, Query(ge=1, le=PAGE)] = 8,
     context: Context = None,
 ) -> Response:
     """Every candidate: its effects with intervals and verdicts, and how likely it is the best."""
     here = context_of(context)
-    return computed(request, visit, lambda: visit.study.explain(top=top, context=here).card)
+
+    def look() -> Card:
+        return visit.study.explain(certainty=certainty, top=top, context=here).card
+
+    return computed(request, visit, look)
+
+
+@api.get("/studies/{name}/tradeoff", responses=shown(out.TradeoffOut), summary="What risk buys")
+def tradeoff(request: Request, visit: Readers, *, context: Context = None) -> Response:
+    """The largest effect on the target at every chance of staying within all limits."""
+    here = context_of(context)
+    return computed(request, visit, lambda: visit.study.tradeoff(context=here).card)
 
 
 @api.get("/studies/{name}/verify", responses=shown(out.VerdictOut), summary="Is it whole?")

@@ -40,6 +40,11 @@ Percent = Annotated[str, Field(pattern=r"^\s*[-+\u2212]?[\d.]+\s*%\s*$", max_len
 HalfPercents = Annotated[tuple[Percent | None, Percent | None], BeforeValidator(_pair)]
 Percents = Annotated[tuple[Percent, Percent], BeforeValidator(_pair)]
 Log = Annotated[str, Field(pattern="^log$")]
+Panel = (
+    Annotated[int, Field(ge=1, le=100)]
+    | Annotated[list[Name], Field(max_length=100)]
+    | Annotated[str, Field(pattern="^all$")]
+)
 
 
 class Strict(BaseModel):
@@ -109,7 +114,12 @@ class NewStudy(Signed):
     aim: Annotated[str, Field(pattern="^(within|clean)$")] = "within"
     rank: Annotated[int, Field(ge=1, le=100)] | None = None
     resolution: Positive | None = None
-    policy: Name = "directed-thompson"
+    shape: Annotated[str, Field(pattern="^(straight|smooth)$")] | None = None
+    questions: Annotated[str, Field(pattern="^(decide|earn)$")] = "decide"
+    panel: Panel = 1
+    largest_step: dict[Name, Positive] | None = None
+    caution: Annotated[float, Field(ge=0.5, lt=1)] | None = None
+    policy: Name | None = None
     knobs: dict[Name, JsonValue] = {}
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     vocabulary: Annotated[str, Field(pattern="^(clinic|experiment|lab)$")] = "experiment"
@@ -134,7 +144,7 @@ class Ask(Signed):
     new: bool = False
     purpose: Annotated[str, Field(pattern="^(learn|confirm)$")] = "learn"
     measure: Name | None = None
-    panel: Annotated[int, Field(ge=1, le=100)] | Annotated[list[Name], Field(max_length=100)] = 1
+    panel: Panel | None = None
     measure_only: Annotated[list[Name], Field(max_length=100)] = []
     allowed: (
         Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=20_000)]

@@ -18,7 +18,7 @@ from sidestep.studies.advice import Effect
 from sidestep.studies.book import Book, Result
 from sidestep.studies.cards.card import verdict_of
 from sidestep.studies.measurement import CHANGE
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import NAMED, Plan
 from sidestep.studies.scale import Scale, learns_levels
 
 LEVEL = 0.95  # of the intervals of effects
@@ -31,7 +31,7 @@ class Mind:
         self.plan = plan
         self.scale = Scale(plan)
         self.dim = len(self.scale.vector(plan.baseline, plan.usual_context))
-        self.policy = from_config(plan.policy, self.scale.problem(self.dim), plan.knobs)
+        self.policy = from_config(plan.policy or NAMED, self.scale.problem(self.dim), plan.knobs)
         self._start = self._begun() if state is None else self.policy.state_from_json(state)
         self._learned = (0, 0)  # revision of the book, and number of its results that were learned
         self.state = self._start

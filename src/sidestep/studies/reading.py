@@ -1,10 +1,11 @@
 """The methods of a study that only read."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sidestep.errors import InputError
 from sidestep.studies import recording
 from sidestep.studies.answers import Kept, find_answer
 from sidestep.studies.book import Question
@@ -14,9 +15,10 @@ from sidestep.studies.cards.doubt import doubt_text
 from sidestep.studies.cards.overview import show_card
 from sidestep.studies.cards.record_card import verify_card
 from sidestep.studies.closing import closed_text, ending_of
+from sidestep.studies.factors import Setting
 from sidestep.studies.live import Live
 from sidestep.studies.measurement import report_of
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.recording import Told
 from sidestep.studies.request import context_of
 from sidestep.studies.storage.log import Events
@@ -24,7 +26,8 @@ from sidestep.studies.storage.store import CLOSED, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
-    from sidestep.studies.advice import Best, Explanation
+    from sidestep.studies.advice import Best, Explanation, Tradeoff
+    from sidestep.studies.learning.trajectory import Step
 
 
 class Reading:
@@ -36,45 +39,121 @@ class Reading:
         self.name, self.plan, self.actor = name, plan, actor
         self._store, self._save = store, writer
         self._live = Live(store, name, plan)
-        # the rounds left, with the state and the context that they were estimated for
-        self._left: tuple[Any, dict[str, Any], tuple[int, int]] | None = None
+        # the rounds left, with the record and the context that they were estimated for
+        self._left: tuple[str, dict[str, Any], tuple[int, int]] | None = None
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
 
-    def best(self, *, rounds: bool = False, context: Mapping[str, Any] | None = None) -> "Best":
+    def best(
+        self,
+        *,
+        certainty: float | None = None,
+        rounds: bool = False,
+        context: Mapping[str, Any] | None = None,
+    ) -> "Best":
         """Recommend a candidate from the results so far, and say how certain that is.
 
-        rounds    also estimate how many rounds are left, which takes seconds; the estimate is kept
-                  and shown until the next result
-        context   context values for which it is recommended
+        certainty   of being within all limits, of intervals and words; None: 0.95
+        rounds      also estimate how many rounds are left, which takes seconds; the estimate is kept
+                    and shown until the next result
+        context     context values for which it is recommended
         """
-        from sidestep.studies.advising import advise, look_ahead  # noqa: PLC0415
         from sidestep.studies.cards.best_card import best_card  # noqa: PLC0415
 
+        here = dict(context_of(self.plan, context))
         with self._turn:
             book = self._live.follow()
-            mind, here = self._live.mind(), dict(context_of(self.plan, context))
-            best = advise(mind, book, here)
+            best, ahead = self._assessed(certainty, here)
+            now = (book.hash, here)
             if rounds and best.action is not None:
-                self._left = (mind.state, here, look_ahead(mind, here))
-            if self._left is not None and self._left[0] is mind.state and self._left[1] == here:
+                self._left = (*now, ahead())
+            if self._left is not None and self._left[:2] == now:
                 best = replace(best, rounds_left=self._left[2])
         return replace(best, card=best_card(self.plan, self.name, best))
 
-    def explain(self, *, top: int = 8, context: Mapping[str, Any] | None = None) -> "Explanation":
+    def _assessed(
+        self, certainty: float | None, here: dict[str, Any]
+    ) -> tuple["Best", Callable[[], tuple[int, int]]]:
+        """Today's recommendation, and how to estimate the rounds left."""
+        book = self._live.book
+        if self.plan.aim == CLEAN:
+            from sidestep.studies.advising import advise, look_ahead  # noqa: PLC0415
+
+            self._refuse_certainty(certainty)
+            mind = self._live.mind()
+            return advise(mind, book, here), lambda: look_ahead(mind, here)
+        from sidestep.studies.learning import assessment  # noqa: PLC0415
+
+        number = assessment.checked_certainty(certainty)
+        study = self._live.learner()
+        best = assessment.assess(study, book, here, number)
+        return best, lambda: assessment.rounds_ahead(study, book, here)
+
+    @staticmethod
+    def _refuse_certainty(certainty: float | None) -> None:
+        if certainty is not None:
+            raise InputError('certainty belongs to aim="within", got it with aim="clean"')
+
+    def explain(
+        self,
+        *,
+        certainty: float | None = None,
+        top: int = 8,
+        context: Mapping[str, Any] | None = None,
+    ) -> "Explanation":
         """Every candidate: effects with intervals, limits, probability of being the best.
 
-        top       number of candidates on the card
-        context   context values for which it is recommended
+        certainty   of the intervals; None: 0.95
+        top         number of candidates on the card
+        context     context values for which it is recommended
         """
         from sidestep.studies.advice import Explanation  # noqa: PLC0415
-        from sidestep.studies.advising import explain  # noqa: PLC0415
         from sidestep.studies.cards.explain_card import explain_card  # noqa: PLC0415
 
         here = dict(context_of(self.plan, context))
         with self._turn:
             book = self._live.follow()
-            rows = tuple(explain(self._live.mind(), book, here))
+            if self.plan.aim == CLEAN:
+                from sidestep.studies.advising import explain  # noqa: PLC0415
+
+                self._refuse_certainty(certainty)
+                rows = tuple(explain(self._live.mind(), book, here))
+            else:
+                from sidestep.studies.learning import assessment  # noqa: PLC0415
+
+                number = assessment.checked_certainty(certainty)
+                rows = tuple(assessment.explain_all(self._live.learner(), book, here, number))
         return Explanation(rows, explain_card(self.plan, self.name, rows, top))
+
+    def tradeoff(self, *, context: Mapping[str, Any] | None = None) -> "Tradeoff":
+        """The largest effect that can be had at every chance of staying within all limits.
+
+        context   context values for which it is recommended
+        """
+        from sidestep.studies.advice import Tradeoff  # noqa: PLC0415
+        from sidestep.studies.cards.tradeoff_card import tradeoff_card  # noqa: PLC0415
+        from sidestep.studies.learning.assessment import tradeoff_of  # noqa: PLC0415
+
+        if self.plan.aim == CLEAN:
+            raise InputError('tradeoff belongs to aim="within", got aim="clean"')
+        here = dict(context_of(self.plan, context))
+        with self._turn:
+            book = self._live.follow()
+            trades = tuple(tradeoff_of(self._live.learner(), book, here))
+        return Tradeoff(trades, tradeoff_card(self.plan, self.name, trades))
+
+    def trajectory(
+        self, action: Setting, *, context: Mapping[str, Any] | None = None, most: int = 48
+    ) -> "list[Step]":
+        """The estimated effects of a setting after each result: how a recommendation came about.
+
+        action    the setting
+        context   context values for which it is shown
+        most      number of results after which it is shown
+        """
+        from sidestep.studies.learning.trajectory import trajectory_of  # noqa: PLC0415
+
+        here = dict(context_of(self.plan, context))
+        return trajectory_of(self.plan, self.history(), action, context=here, most=most)
 
     def doubt(
         self,

@@ -12,6 +12,7 @@ correcting and withdrawing do not import numpy, so a result can be saved whereve
 import getpass
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
 from sidestep.studies.factors import Factor
 from sidestep.studies.grammar import check_model
+from sidestep.studies.live import Prepared
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan, plan_from_config
 from sidestep.studies.recording import Author
@@ -29,6 +31,10 @@ from sidestep.studies.storage.log import Log
 from sidestep.studies.storage.store import Names, Store, Writer, open_store, write
 from sidestep.studies.ticket import Ticket
 from sidestep.studies.writing import Writing
+
+LOSSES = 2  # times that a question is decided in vain, as the record has moved, before it locks the study
+
+Asked = tuple[Question, Event | None]
 
 
 class Study(Writing):
@@ -60,7 +66,12 @@ class Study(Writing):
         aim: str = "within",
         rank: int | None = None,
         resolution: float | None = None,
-        policy: str = "directed-thompson",
+        shape: str | None = None,
+        questions: str = "decide",
+        panel: int | str | Sequence[str] = 1,
+        largest_step: Mapping[str, float] | None = None,
+        caution: float | None = None,
+        policy: str | None = None,
         knobs: Mapping[str, Any] | None = None,
         seed: int = 0,
         vocabulary: str = "experiment",
@@ -83,8 +94,15 @@ class Study(Writing):
                      effect that no protected outcome shares; it needs a rank or a resolution
         rank         dimension of the space that the side effects span; for the aim "clean"
         resolution   smallest direction of the side effects that matters; instead of the rank
-        policy       name of the policy that decides: `sidestep policies` lists them
-        knobs        parameters of the policy
+        shape        of responses: "straight" or "smooth" where you know that they are; None: whatever
+                     they are, which keeps the promise of limits everywhere and needs more results
+        questions    "decide": what is expected to raise the effect that can be recommended; "earn":
+                     also good for the patient of today
+        panel        outcomes that are measured at a visit: a number, their names, or "all"
+        largest_step   largest change of a factor since the last round: {"dose": 10}
+        caution      least chance that what is asked is within all limits: 0.95
+        policy       name of a policy that asks instead: `sidestep policies` lists them
+        knobs        parameters of that policy
         seed         seed of all random choices
         vocabulary   words on the cards: "clinic", "experiment" or "lab"
         title        heading of the cards
@@ -101,6 +119,11 @@ class Study(Writing):
             aim=aim,
             rank=rank,
             resolution=resolution,
+            shape=shape,
+            questions=questions,
+            panel=panel,  # type: ignore[arg-type]
+            largest_step={} if largest_step is None else largest_step,
+            caution=caution,
             policy=policy,
             knobs={} if knobs is None else knobs,
             seed=seed,
@@ -111,9 +134,7 @@ class Study(Writing):
         )
         if plan.model is not None:
             check_model(plan)  # before anything is evaluated
-        from sidestep.studies.mind import Mind  # noqa: PLC0415
-
-        Mind(plan)  # raises if the policy is wrong, before anything is written
+        _check_inference(plan)
         store, actor = open_store(storage), actor or user_of_the_machine()
         config = plan.to_config()
         if plan.candidates.kind == "table":
@@ -150,7 +171,7 @@ class Study(Writing):
         new: bool = False,
         purpose: str = "learn",
         measure: str | None = None,
-        panel: int | Sequence[str] = 1,
+        panel: int | str | Sequence[str] | None = None,
         measure_only: str | Sequence[str] = (),
         allowed: Any = None,
         largest_step: Mapping[str, float] | None = None,
@@ -163,10 +184,12 @@ class Study(Writing):
 
         new            ask a further question while others are open
         purpose        "learn"; or "confirm": repeat the recommendation, measure the least certain outcome
-        panel          number of outcomes to measure in this round, or their names
+        panel          number of outcomes to measure in this round, their names, or "all"; None: as the
+                       study was created
         measure_only   names of the outcomes that can be measured in this round
         allowed        numbers of candidates, or ranges {"dose": (0, 20)}
-        largest_step   largest change of a factor since the last round: {"dose": 10}
+        largest_step   largest change of a factor since the last round: {"dose": 10}; None: as the
+                       study was created
         price_cap      largest acceptable loss in the target against today's best
         measure        with "confirm": the outcome to measure
         context        context values of this round: {"age": 63}
@@ -185,20 +208,52 @@ class Study(Writing):
             context=context,
         )
         author = Author(actor or self.actor, key or uuid4().hex)
-        question, _ = self._save(
-            self._store,
-            self.name,
-            lambda log: self._asked(log, request, author, new=new),
-            lambda asked: self._noted(asked[1:]),
-            decides=True,
-        )
-        return self._ticket(question)
+        for attempt in range(LOSSES + 1):
+            last = attempt == LOSSES
+            prepared = None if last else self._prepared(request, author, new=new)
+            act = partial(
+                self._asked, request=request, author=author, prepared=prepared, new=new, last=last
+            )
+            asked = self._save(self._store, self.name, act, self._noted_ask, decides=last)
+            if asked is not None:
+                return self._ticket(asked[0])
+        raise AssertionError("the last attempt decides under the lock")
+
+    def _prepared(self, request: Request, author: Author, *, new: bool) -> Prepared | None:
+        """Decide on a question before the study is locked: others save meanwhile."""
+        with self._turn:
+            return self._live.prepared(request, author, new=new)
 
     def _asked(
-        self, log: Log, request: Request, author: Author, *, new: bool
-    ) -> tuple[Question, Event | None]:
+        self,
+        log: Log,
+        *,
+        request: Request,
+        author: Author,
+        prepared: Prepared | None,
+        new: bool,
+        last: bool,
+    ) -> Asked | None:
+        if prepared is not None and prepared.hash == log.head.hash:
+            return self._live.asked(log, request, author, prepared, new=new, last=last)
         with self._turn:
-            return self._live.asked(log, request, author, new=new)
+            return self._live.asked(log, request, author, prepared, new=new, last=last)
+
+    def _noted_ask(self, asked: Asked | None) -> None:
+        if asked is not None:
+            self._noted(asked[1:])
+
+
+def _check_inference(plan: Plan) -> None:
+    """Raise if what the study believes or asks with cannot be built, before anything is written."""
+    if plan.policy is not None:
+        from sidestep.studies.mind import Mind  # noqa: PLC0415
+
+        Mind(plan)
+    elif plan.model is not None:
+        from sidestep.studies.learning.formula_features import FormulaFeatures  # noqa: PLC0415
+
+        FormulaFeatures(plan)
 
 
 def _kept_rows(store: Store, digest: str | None) -> Any:

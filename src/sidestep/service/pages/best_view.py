@@ -12,6 +12,7 @@ from sidestep.studies.cards.best_card import (
     enough_text,
     limits_text,
     settling_text,
+    shape_texts,
     standing_text,
     towards_text,
     unsettled_text,
@@ -19,7 +20,7 @@ from sidestep.studies.cards.best_card import (
 from sidestep.studies.cards.card import WITHIN, Prose
 from sidestep.studies.cards.markup import Markup
 from sidestep.studies.cards.words import named, percent, plain
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import CLEAN, Plan
 
 RIVALS = 4  # largest number of rivals that are named
 
@@ -42,7 +43,7 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         "known": known,
         "results": best.results,
         "needed": best.needed,
-        "few": known and best.results < best.needed,
+        "few": is_few(plan, best),
         "headline": effect_text(plan.target, best.effects[plan.target.name]) if known else "",
         "nothing": best.within is False,
         "standing": standing_text(plan, best) if known else None,
@@ -54,9 +55,15 @@ def best_view(plan: Plan, best: Best) -> dict[str, Any]:
         ],
         "baseline": baseline_text(plan) if at_baseline else "",
         "effects": effect_rows(plan, best.effects, goal=False) if known and not at_baseline else [],
-        "points": points(plan, best) if known and best.results >= best.needed else [],
+        "points": points(plan, best) if known and not is_few(plan, best) else [],
+        "shape": [_said(prose) for prose in shape_texts(plan, best)] if known else [],
         "settled": is_settled(best),
     }
+
+
+def is_few(plan: Plan, best: Best) -> bool:
+    """Whether there are too few results for the aim "clean"; elsewhere the recommendation says so."""
+    return plan.aim == CLEAN and best.action is not None and best.results < best.needed
 
 
 def is_settled(best: Best) -> bool:
@@ -69,7 +76,9 @@ def is_settled(best: Best) -> bool:
 
 def points(plan: Plan, best: Best) -> list[Point]:
     """Is it settled? One sentence each."""
-    found = []
+    found: list[Point] = []
+    if best.unmeasured:
+        return found
     if best.loss is not None:
         enough = enough_text(plan, best)
         found.append(Point("in" if best.enough else "open", *_said(enough)))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
 from sidestep.service.pages import svg
+from sidestep.service.pages.best_view import is_few
 from sidestep.studies.advice import Best, Effect, Explanation, Row
 from sidestep.studies.cards.card import VERDICTS
 from sidestep.studies.cards.markup import Markup
@@ -69,14 +70,14 @@ def candidates_view(
         "heads": [_head(plan, outcome) for outcome in plan.outcomes],
         "candidate": plan.words.candidate,
         "rows": [_row(plan, row, notes) for row in ordered[begin : begin + most]],
-        "few": best.results < best.needed,
+        "few": is_few(plan, best),
     }
 
 
 def _notes(plan: Plan, best: Best, asked: int | None) -> dict[int | None, list[str]]:
     """What is written beside candidates; before there is enough data nothing is recommended."""
     notes: dict[int | None, list[str]] = {}
-    if best.results >= best.needed:
+    if not is_few(plan, best):
         notes[best.candidate] = [RECOMMENDED]
     notes.setdefault(asked, []).append("asked now")
     return notes
@@ -85,7 +86,7 @@ def _notes(plan: Plan, best: Best, asked: int | None) -> dict[int | None, list[s
 def sorted_rows(plan: Plan, rows: Sequence[Row], sorting: Sorting) -> list[Row]:
     """The rows in order: by chance of being the best, by number, or by an outcome's change."""
     if sorting.by == NUMBER:
-        return sorted(rows, key=lambda row: row.candidate, reverse=sorting.down)
+        return sorted(rows, key=lambda row: row.candidate or 0, reverse=sorting.down)
     if sorting.by == BEST:
         return list(rows) if sorting.down else list(rows)[::-1]
     plan.index(sorting.by)

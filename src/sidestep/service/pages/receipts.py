@@ -3,6 +3,7 @@
 from typing import Any
 
 from sidestep.service.desk import OpenStudy
+from sidestep.service.pages.best_view import is_few
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.views import capital
 from sidestep.studies.advice import Best
@@ -58,7 +59,7 @@ def headline(plan: Plan, event: Event) -> str:
 def changed_text(study: OpenStudy, event: Event) -> str:
     """What a result changed, if the recommendations before and after it are known."""
     before, after = study.bests_around(event.seq)
-    if before is None or after is None or after.results < after.needed:
+    if before is None or after is None or is_few(study.plan, after):
         return ""
     sentences = [_effect(study.plan, event, after), _chance(study.plan, before, after)]
     return " ".join(sentence for sentence in sentences if sentence)

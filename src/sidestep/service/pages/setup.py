@@ -17,6 +17,7 @@ from sidestep.service.pages.mistakes import (
 from sidestep.service.pages.views import plain_typed, question_view
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
+from sidestep.studies.cards.ask_card import caution_of
 from sidestep.studies.cards.overview import apart_text
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
@@ -128,7 +129,7 @@ def _more(form: Form, mistakes: Mistakes, protected: list[Line]) -> dict[str, An
             line.blame("tolerance", f"{line.what('tolerance')} must be given, got nothing")
     if caution := form.text("caution"):
         level = mistakes.tried("caution", lambda: _share("“Caution”", caution))
-        more["knobs"] = {"caution": level}
+        more["caution"] = level
     return more
 
 
@@ -218,7 +219,7 @@ def form_like(plan: Plan) -> Form:
     """The form of a study like this one: everything that the form has, but for its name and seed."""
     form = {"title": [plan.title], "vocabulary": [plan.vocabulary], "aim": [plan.aim]}
     form["rank"] = ["" if plan.rank is None else str(plan.rank)]
-    if caution := plan.knobs.get("caution"):
+    if caution := caution_of(plan):
         form["caution"] = [f"{100 * caution:g}"]
     rows = [_factor_row(factor) for factor in plan.factors]
     form |= {f"f.{field}": [row.get(field, "") for row in rows] for field in FACTOR}

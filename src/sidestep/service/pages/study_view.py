@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sidestep.service.auth import Visit
 from sidestep.service.desk import OpenStudy
 from sidestep.service.pages import svg
-from sidestep.service.pages.best_view import best_view
+from sidestep.service.pages.best_view import best_view, is_few
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import STEP, Form
 from sidestep.service.pages.lanes import EVENTS, lanes_view
@@ -19,12 +19,12 @@ from sidestep.studies.cards.card import VERDICTS, WITHIN
 from sidestep.studies.cards.overview import goal_text
 from sidestep.studies.cards.words import listed, named, plain
 from sidestep.studies.closing import decided_text, ending_of
+from sidestep.studies.learning.trajectory import Step
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE, ROLES
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import DECIDE, Plan
 from sidestep.studies.request import CONFIRM
 from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED
-from sidestep.studies.story import Belief
 
 PATIENCE = 0.12  # seconds that a page waits for parts that are not computed yet
 LATEST = 8  # entries on the page
@@ -187,7 +187,7 @@ def story_part(
     study: OpenStudy, best: Best, context: dict[str, Any] | None, patience: float | None
 ) -> dict[str, Any] | None:
     """How the recommendation came about; None if it is not computed yet."""
-    if best.action in (None, study.plan.baseline) or best.results < best.needed:
+    if best.action in (None, study.plan.baseline) or is_few(study.plan, best):
         return {"any": False}
     told = study.story_within(patience, best.action, context)
     if told is None:
@@ -215,11 +215,11 @@ def story_part(
     }
 
 
-def _of(told: list[Belief], name: str) -> list[tuple[int, Effect]]:
+def _of(told: list[Step], name: str) -> list[tuple[int, Effect]]:
     return [(belief.results, belief.effects[name]) for belief in told]
 
 
-def _numbers(plan: Plan, told: list[Belief]) -> list[tuple[int, list[str]]]:
+def _numbers(plan: Plan, told: list[Step]) -> list[tuple[int, list[str]]]:
     """The end of the story as numbers, the latest first."""
     return [
         (
@@ -271,7 +271,10 @@ def usual_wait(events: list[Event]) -> float | None:
 
 def about_policy(plan: Plan) -> str:
     """The policy and its settings, for the foot of the page."""
-    parts = [plan.policy]
+    how = "asks what decides" if plan.questions == DECIDE else "plays for today"
+    parts = [f"policy {plan.policy}" if plan.policy else how]
+    if plan.shape is not None:
+        parts.append(f"responses: {plan.shape} (told)")
     if plan.rank is not None:
         parts.append(f"side effects span {plan.rank} directions (told)")
     parts.append(f"aim: {plan.aim}")

@@ -9,6 +9,7 @@ from sidestep.studies.advice import Effect
 from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import (
     baseline_text,
+    chance_text,
     expect_text,
     fence_text,
     is_best,
@@ -110,9 +111,10 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
             if each.name not in question.panel
         ],
         "why": _why(plan, body),
+        "decides": "changes" in body,
         "shares": share_rows(body),
         "price": noted_price(plan, body),
-        "risk": risk_text(plan),
+        "risk": "" if "changes" in body else risk_text(plan),
         "baseline": baseline_text(plan) if body["action"] == plan.baseline else "",
         "effects": effect_rows(plan, _effects(plan, body["effects"])),
         "fence": fence_text(plan, body),
@@ -158,7 +160,7 @@ def _why(plan: Plan, body: Mapping[str, Any]) -> str:
     """The reasons; the shares have a picture, and a price that matters has its own note."""
     if not body["results"]:
         return why_text(plan, body)
-    price = "" if noted_price(plan, body) else price_text(plan, body)
+    price = chance_text(plan, body) if noted_price(plan, body) else price_text(plan, body)
     return f"{reason_text(plan, body, beside=False)} {price}".strip()
 
 

@@ -11,6 +11,7 @@ from sidestep.studies.cards.words import (
     digits_of_change,
     digits_of_loss,
     limit_text,
+    listed,
     local_time,
     named,
     number,
@@ -22,7 +23,7 @@ from sidestep.studies.cards.words import (
 )
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.plan import CLEAN, Plan
+from sidestep.studies.plan import CLEAN, EARN, Plan
 from sidestep.studies.request import CONFIRM
 
 HARDLY = 0.5  # a price below this share of what matters is not mentioned
@@ -97,9 +98,17 @@ def why_text(plan: Plan, body: Mapping[str, Any]) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
+def caution_of(plan: Plan) -> float | None:
+    """The least chance of being within all limits that a question needs; None: none."""
+    if plan.caution is not None:
+        return plan.caution
+    caution = plan.knobs.get("caution")
+    return float(caution) if caution else None
+
+
 def _beginning_text(plan: Plan, body: Mapping[str, Any]) -> str:
     """Why the first questions may be far from the baseline, and what keeps them near."""
-    if plan.knobs.get("caution"):
+    if caution_of(plan):
         return "With caution the first questions stay near the baseline."
     both = "expect side effects both ways."
     if _is_narrowed(body):
@@ -110,14 +119,21 @@ def _beginning_text(plan: Plan, body: Mapping[str, Any]) -> str:
 
 def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> str:
     """The rival and what would separate the two; `beside`: also the shares of the other outcomes."""
-    words, measured = plan.words, body["measure"][0]
+    measured = body["measure"][0]
     shares, rival = body.get("shares") or {}, body.get("rival")
     if body["purpose"] == CONFIRM:
         return _confirming_text(plan, body, measured)
     if body["phase"] == "held":
         return _held_text(plan, rival)
-    if not shares:
-        return ""
+    if "changes" in body:
+        return _deciding_text(plan, body, beside=beside)
+    return _separating_text(plan, body, beside=beside) if shares else ""
+
+
+def _separating_text(plan: Plan, body: Mapping[str, Any], *, beside: bool) -> str:
+    """What a named policy asks for: what separates two that contend."""
+    words, measured = plan.words, body["measure"][0]
+    shares, rival = body["shares"], body.get("rival")
     if body["phase"] == "explore":
         text = (
             f"This {words.candidate} is not expected to be the best. Neither of the two that contend can "
@@ -134,6 +150,63 @@ def reason_text(plan: Plan, body: Mapping[str, Any], *, beside: bool = True) -> 
     )
 
 
+def _deciding_text(plan: Plan, body: Mapping[str, Any], *, beside: bool) -> str:
+    """What the answer of a study's own question could change, and how much of what is open it settles."""
+    words, best, rival = plan.words, body["best"], body["rival"]
+    sentences = [changes_text(plan, body)]
+    if body["questions"] == EARN:
+        sentences.insert(0, f"This {words.candidate} is the best in one draw of what may be true.")
+    if beside and rival is not None and best["action"] != rival["action"]:
+        contender = f"{named(plan, rival['action'])} also contends"
+        sentences.append(f"{contender}: {_towards(plan, rival['effect'])} is expected of it.")
+    shares = [
+        f"{name} {percent(share)}"
+        for name, share in sorted(body["shares"].items(), key=lambda each: -each[1])
+        if name in body["measure"] and share >= 0.01
+    ]
+    if shares and beside:
+        sentences.append(f"Of what is open the answer settles about: {', '.join(shares)}.")
+    return " ".join(each for each in sentences if each)
+
+
+def changes_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """If sodium comes out at 139, you can go to lisinopril 10 mg: 14 mmHg less instead of 6."""
+    best, sign = body["best"], plan.target.sign
+    said: list[str] = []
+    for change in body["changes"]:
+        more = sign * change["effect"] > sign * best["effect"]
+        results = [
+            f"{name} {'comes' if place == 0 else ''} out at {_result(plan, name, value)}".replace(
+                "  ", " "
+            )
+            for place, (name, value) in enumerate(change["results"].items())
+        ]
+        if len(results) > 2:
+            results = [f"all {len(results)} results are {'good' if more else 'bad'}"]
+        where = named(plan, change["action"])
+        size, now = _towards(plan, change["effect"]), _towards(plan, best["effect"])
+        if more:
+            verb = "you can go to"
+        elif change["action"] == plan.baseline:
+            verb = "the recommendation falls back to"
+        else:
+            verb = "it falls back to" if said else "the recommendation falls back to"
+        said.append(f"If {listed(results)}, {verb} {where}: {size} instead of {now}.")
+    if said:
+        return " ".join(said)
+    return f"No single answer changes the recommendation yet ({named(plan, best['action'])})."
+
+
+def _result(plan: Plan, name: str, value: float) -> str:
+    return with_unit(number(value, digits_of(plan.outcome(name))), plan.outcome(name).unit)
+
+
+def _towards(plan: Plan, effect: float) -> str:
+    """A change of the target as it is written on the cards."""
+    target = plan.target
+    return with_unit(signed(effect, digits_of_change(target)), target.change_unit)
+
+
 def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
     """Why a recommendation is tried again."""
     text = "This is what would be recommended today"
@@ -148,8 +221,9 @@ def _confirming_text(plan: Plan, body: Mapping[str, Any], measured: str) -> str:
 
 
 def _best_words(body: Mapping[str, Any]) -> str:
-    """The reference of a price, in words: today's best of the allowed candidates."""
-    return "the best that is allowed" if _is_narrowed(body) else "today's best"
+    """The reference of a price, in words; that of a named policy is the best that it may ask."""
+    narrowed = "changes" not in body and _is_narrowed(body)
+    return "the best that is allowed" if narrowed else "today's best"
 
 
 def _is_narrowed(body: Mapping[str, Any]) -> bool:
@@ -206,20 +280,31 @@ def is_best(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
 
 
 def price_text(plan: Plan, body: Mapping[str, Any]) -> str:
-    """The expected loss of this round against today's best."""
+    """The expected loss of this round against today's best, and the chance of being within limits."""
     price, best, target = body.get("price"), body.get("best"), plan.target
     if price is None or best is None:
         return ""
     if is_best(body, body):
         return f"It is {_best_words(body)}."
-    less = loss_text(target, price)
     rival, now = body.get("rival"), f"this {plan.words.round}"
-    said = "" if rival and is_best(body, rival) else f" ({named(plan, best['action'])})"
-    than = f"{_best_words(body)}{said}"
+    said = (rival and is_best(body, rival)) or "changes" in body
+    than = _best_words(body) if said else f"{_best_words(body)} ({named(plan, best['action'])})"
+    likely = chance_text(plan, body)
     if price <= HARDLY * (target.matters or target.size(1.0) / 20):
-        return f"It should do about as well as {than}: {less} less {now}."
+        about = f"It should do about as well as {than}: {loss_text(target, price)} less {now}."
+        return likely or about
     about = "about " if price <= target.size(1.0) else ""
-    return f"Asking has a price: {about}{less} worse {now} than {than}{risk_text(plan)}."
+    less = f"{about}{loss_text(target, price)} worse {now} than {than}"
+    if "changes" in body:
+        return f"Asking has a price: {less}. {likely}".strip()
+    return f"Asking has a price: {less}{risk_text(plan)}."
+
+
+def chance_text(plan: Plan, body: Mapping[str, Any]) -> str:
+    """How likely a question of the study's own is within all limits."""
+    if "changes" not in body or not plan.protected or body["action"] == plan.baseline:
+        return ""
+    return f"It is {percent(body['chance'])} likely to be within all limits."
 
 
 def loss_text(target: Outcome, loss: float) -> str:
@@ -230,7 +315,7 @@ def loss_text(target: Outcome, loss: float) -> str:
 
 
 def risk_text(plan: Plan) -> str:
-    """What a price includes beside the goal; ends a sentence."""
+    """What the price of a named policy includes beside the goal; ends a sentence."""
     if plan.aim == CLEAN or not plan.protected:
         return ""
     return ", with a penalty for limits that it may exceed"
@@ -277,7 +362,7 @@ def fence_text(plan: Plan, body: Mapping[str, Any]) -> str:
     words = plan.words
     if not plan.protected:
         return "You decide."
-    if caution := plan.knobs.get("caution"):
+    if caution := caution_of(plan):
         return (
             f"Asked with caution: at least {percent(caution)} likely to be within all limits, as far as "
             "is known. You decide."

@@ -1,8 +1,16 @@
 """The card of today's recommendation: its effects, whether it is enough, what is not settled."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from sidestep.studies.advice import MOST_ROUNDS, Best, Contender, Effect, Narrowing, Settling
+from sidestep.studies.advice import (
+    MOST_ROUNDS,
+    Best,
+    Contender,
+    Effect,
+    Leader,
+    Narrowing,
+    Settling,
+)
 from sidestep.studies.cards.ask_card import baseline_text, change_text
 from sidestep.studies.cards.card import (
     BEYOND,
@@ -20,20 +28,28 @@ from sidestep.studies.cards.card import (
 from sidestep.studies.cards.words import (
     command,
     counted,
+    digits_of,
     digits_of_change,
     digits_of_loss,
     listed,
     named,
     number,
     percent,
+    plain,
     quoted,
+    sentence,
     set_text,
     signed,
     with_unit,
 )
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import CLEAN, Plan
+from sidestep.studies.values import rounded_value
 
+SURE = 0.995  # chance of being better from which it is not worth a line
+DIFFERENT = 0.02  # chances that differ by less are told as one
+FORESEEN = 5  # results of which something was expected, before their count is told
+BENDS = {"flattens": "flattens above", "steepens": "grows faster above", "turns": "turns at"}
 NAMED = 4  # largest number of contenders that are named
 CLOSE = 0.95  # if the recommendation is best with this probability, rivals are not named
 
@@ -46,6 +62,7 @@ def best_card(plan: Plan, name: str, best: Best) -> Card:
         Section("", _leading(plan, best)),
         Section("", _side_effects(plan, best)),
         Section("", tuple(_settled(plan, name, best)), spaced=True),
+        Section("", tuple(shape_texts(plan, best)), spaced=True),
     ]
     return Card(
         kind="best",
@@ -90,7 +107,21 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "counts": best.counts,
         "results": best.results,
         "needed": best.needed,
+        "certainty": best.certainty,
+        "better": best.better,
+        "straight": best.straight,
+        "leader": None if best.leader is None else _leader_data(best.leader),
+        "unmeasured": best.unmeasured,
+        "unfirm": best.unfirm,
+        "bends": [bend._asdict() for bend in best.bends],
+        "surprises": [surprise._asdict() for surprise in best.surprises],
+        "inside": best.inside,
     }
+
+
+def _leader_data(leader: Leader) -> dict[str, object]:
+    effects = {name: effect._asdict() for name, effect in leader.effects.items()}
+    return {**leader._asdict(), "effects": effects}
 
 
 def _called(plan: Plan, best: Best) -> str:
@@ -117,6 +148,8 @@ def _leading(plan: Plan, best: Best) -> tuple[Prose, ...]:
 
 def standing_text(plan: Plan, best: Best) -> Prose | None:
     """Why it is not a recommendation yet: too few results, or nothing assured to be within limits."""
+    if plan.aim != CLEAN:
+        return staying_text(plan, best) if best.action == plan.baseline else better_text(best)
     few = best.action is not None and best.results < best.needed
     more = f"A first recommendation needs about {best.needed} results. " if few else ""
     if best.within is False and best.action is not None:
@@ -133,6 +166,77 @@ def standing_text(plan: Plan, best: Best) -> Prose | None:
         text = f"The leading contender is {named(plan, rival.action)}."
         return Prose(text, lead="Nothing but the baseline is yet known to be within limits.")
     return None
+
+
+def staying_text(plan: Plan, best: Best) -> Prose | None:
+    """Why nothing but the baseline is recommended."""
+    words, lead = plan.words, f"No {plan.words.candidate} can be recommended yet."
+    if best.unmeasured:
+        text = (
+            f"{sentence(listed(list(best.unmeasured)))} {_were(best.unmeasured)} never measured: "
+        )
+        text += f"nothing is recommended before every {words.outcome} was."
+        return Prose(text, lead=lead)
+    leader = best.leader
+    if leader is None:
+        return Prose(
+            f"No {words.candidate} is more likely than not to be better than the baseline.",
+            lead="Stay:",
+        )
+    where = named(plan, leader.action)
+    text = f"The leading contender is {where}, {percent(leader.chance)} likely within all limits; "
+    text += f"{percent(best.certainty)} are asked for."
+    if best.unfirm:
+        text = f"Too few results of {listed(list(best.unfirm))} vouch for it. {text}"
+    return Prose(text, lead=lead)
+
+
+def better_text(best: Best) -> Prose | None:
+    """How likely the recommendation is better than what is done now, where that is not sure."""
+    if best.better is None or best.better >= SURE:
+        return None
+    return Prose(f"{percent(best.better)} likely.", lead="Better than now:")
+
+
+def shape_texts(plan: Plan, best: Best) -> list[Prose]:
+    """What the shape of responses means for the limits, and what the results show of it."""
+    found = []
+    subject, chance = "it", best.chance
+    if best.better is None:
+        subject = named(plan, best.leader.action) if best.leader else ""
+        chance = best.leader.chance if best.leader else None
+    if best.straight is not None and chance is not None and _differ(best.straight, chance):
+        text = (
+            f"{subject} is {percent(best.straight)} likely within all limits if effects are straight, "
+            f"{percent(chance)} if they bend as your results allow."
+        )
+        found.append(Prose(sentence(text)))
+    for bend in best.bends:
+        factor = next(each for each in plan.factors if each.name == bend.factor)
+        at = with_unit(plain(rounded_value(bend.value)), factor.unit)
+        text = (
+            f"the effect of {bend.factor} {BENDS[bend.kind]} {at}; {percent(bend.chance)} likely."
+        )
+        found.append(Prose(text, lead=f"{sentence(bend.outcome)}:"))
+    for surprise in best.surprises:
+        outcome = plan.outcome(surprise.outcome)
+        told = with_unit(number(surprise.value, digits_of(outcome)), outcome.unit)
+        where = named(plan, surprise.action)
+        text = f"{outcome.name} {told} at {where} fits nothing else; it hardly counts. Is it right?"
+        found.append(Prose(text, lead="A surprise:"))
+    inside, total = best.inside
+    if total >= FORESEEN:
+        text = f"Of {total} results, {inside} fell inside what was expected (19 in 20 should)."
+        found.append(Prose(text))
+    return found
+
+
+def _differ(one: float, other: float) -> bool:
+    return abs(one - other) >= DIFFERENT
+
+
+def _were(names: Sequence[str]) -> str:
+    return "was" if len(names) == 1 else "were"
 
 
 def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
@@ -153,7 +257,7 @@ def _side_effects(plan: Plan, best: Best) -> tuple[Table, ...]:
 
 def effect_text(outcome: Outcome, effect: Effect) -> str:
     """Systolic pressure falls by 16 mmHg (13 to 19); or changes by -3 (-11 to +6), its sign open."""
-    name = outcome.name[0].upper() + outcome.name[1:]
+    name = sentence(outcome.name)
     if effect.low == effect.high == 0:
         return f"{name} stays as it is."
     digits = digits_of_change(outcome)
@@ -178,7 +282,7 @@ def towards_text(outcome: Outcome, effect: Effect) -> str:
 def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
     """Whether it is enough for the goal, what is not settled, and whether it matters which is best."""
     content: list[Content] = []
-    if best.results < best.needed:
+    if best.unmeasured or (plan.aim == CLEAN and best.results < best.needed):
         return content
     if best.loss is not None:
         content.append(enough_text(plan, best))
@@ -195,7 +299,7 @@ def _open(plan: Plan, name: str, best: Best) -> list[Content]:
     content: list[Content] = []
     if best.unsettled:
         content.append(unsettled_text(plan, best, best.unsettled[0]))
-    if best.unsettled or best.within is False:
+    if best.unsettled or (plan.aim == CLEAN and best.within is False):
         which = best.unsettled[0].outcome if best.unsettled else None
         measure = f", measure={quoted(which)}" if which else ""
         content.append(
@@ -282,9 +386,12 @@ def unsettled_text(plan: Plan, best: Best, narrowing: Narrowing) -> Prose:
     outcome = plan.outcome(narrowing.outcome)
     so_far = counted(best.counts.get(outcome.name, 0), "result")
     width = with_unit(number(narrowing.width, digits_of_change(outcome)), outcome.change_unit)
-    text = f"{so_far} so far; {narrowing.results} here would narrow it to ±{width}."
+    here = "here"
+    if best.better is None and best.leader is not None:
+        here = f"at {named(plan, best.leader.action)}"
+    text = f"{so_far} so far; {narrowing.results} {here} would narrow it to ±{width}."
     if narrowing.results is None:
-        text = f"{so_far} so far; more here alone would narrow it to ±{width} at best."
+        text = f"{so_far} so far; more {here} alone would narrow it to ±{width} at best."
     return Prose(text, lead=f"Not settled for {outcome.name}:")
 
 

@@ -19,7 +19,7 @@ def explain_card(plan: Plan, name: str, rows: tuple[Row, ...], top: int = 8) -> 
             for line in (
                 (named(plan, row.action),),
                 (
-                    str(row.candidate),
+                    "" if row.candidate is None else str(row.candidate),
                     *(_effect_text(each, row.effects[each.name]) for each in plan.outcomes),
                     percent(row.probability) if row.probability else "<1%",
                 ),

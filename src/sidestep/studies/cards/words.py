@@ -159,6 +159,11 @@ def listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def sentence(text: str) -> str:
+    """A text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """One result, 4 results."""
     if count == 1:
