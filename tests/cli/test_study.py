@@ -28,7 +28,7 @@ def test_the_example_is_a_study_that_can_be_created_asked_told_and_judged(run):
     told = run("tell", "bp", 2, 139, "--yes")
     assert told.returncode == 0
     assert "Saved as entry 3" in told.stdout
-    assert "Not enough data yet" in run("best", "bp").stdout
+    assert "can be recommended yet." in run("best", "bp").stdout
     assert json.loads(run("best", "bp", "--json").stdout)["results"] == 1
 
 

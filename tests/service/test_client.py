@@ -23,7 +23,16 @@ from sidestep.studies.measurement import Measurement
 from sidestep.studies.study import Study
 
 # what only a study on this machine has; a page needs them, a program does not
-ONLY_HERE = {"create", "open", "list", "doubt", "doubt_correction", "questions", "about"}
+ONLY_HERE = {
+    "create",
+    "open",
+    "list",
+    "doubt",
+    "doubt_correction",
+    "questions",
+    "about",
+    "trajectory",
+}
 
 
 def verbs_of(kind):

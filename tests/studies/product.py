@@ -15,6 +15,21 @@ KNOBS = [
     Factor("autoplay delay", 0, 4, unit="s", step=1, baseline=2),
 ]
 
+LARGEST = {factor.name: float(factor.high) for factor in KNOBS}
+SLOPES = {
+    "7-day retention": {
+        "digest e-mails": 0.35,
+        "feed freshness": 1.6,
+        "page size": 0.012,
+        "ad load": -0.10,
+        "autoplay delay": -0.12,
+    },
+    "p95 latency": {"feed freshness": 60, "page size": 2.6, "ad load": 1.5},
+    "unsubscribes": {"digest e-mails": 0.42, "ad load": 0.03, "autoplay delay": -0.05},
+    "ad revenue": {"ad load": 0.75, "page size": 0.05, "autoplay delay": -0.3},
+    "support tickets": {"digest e-mails": 0.5, "ad load": 0.15, "autoplay delay": 0.35},
+}
+
 TEAM = World(
     baseline={factor.name: float(factor.baseline) for factor in KNOBS},
     levels={
@@ -24,18 +39,10 @@ TEAM = World(
         "ad revenue": 100,
         "support tickets": 14,
     },
-    slopes={
-        "7-day retention": {
-            "digest e-mails": 0.35,
-            "feed freshness": 1.6,
-            "page size": 0.012,
-            "ad load": -0.10,
-            "autoplay delay": -0.12,
-        },
-        "p95 latency": {"feed freshness": 60, "page size": 2.6, "ad load": 1.5},
-        "unsubscribes": {"digest e-mails": 0.42, "ad load": 0.03, "autoplay delay": -0.05},
-        "ad revenue": {"ad load": 0.75, "page size": 0.05, "autoplay delay": -0.3},
-        "support tickets": {"digest e-mails": 0.5, "ad load": 0.15, "autoplay delay": 0.35},
+    largest=LARGEST,
+    effects={
+        outcome: {factor: slope * LARGEST[factor] for factor, slope in slopes.items()}
+        for outcome, slopes in SLOPES.items()
     },
     noise={
         "7-day retention": 0.4,

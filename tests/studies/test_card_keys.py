@@ -86,7 +86,24 @@ def studies():
     aged.close(overrule={"dose": 10}, reason="side effects", context={"age": 63})
     early = clinic(MemoryStore())
     play(early, 12)  # potassium is not settled
-    return full, clean, aged, early
+    named = clinic(MemoryStore(), policy="directed-thompson")
+    play(named, 2)
+    return full, clean, aged, early, named, bent()
+
+
+def bent():
+    """A study that shows a bend and a surprise."""
+    study = clinic(
+        MemoryStore(),
+        factors=[Factor("dose", 0, 40, step=5)],
+        target=Outcome("pain", goal="lower", range=(0, 10), noise=0.1),
+        protected=[],
+    )
+    for number in range(27):
+        dose = 5.0 * (number % 9)
+        value = 6 - 0.3 * dose + 0.0075 * dose**2 + 3 * (number == 12)
+        study.tell(None, value, measured="pain", given={"dose": dose})
+    return study
 
 
 @pytest.fixture(scope="module")
@@ -98,16 +115,26 @@ def keys(studies):
         history = history_card(study.plan, study.name, study.history())
         for card in (study.best(**here).card, study.explain(**here).card, study.show(), history):
             found[card.kind] |= paths(card.to_json()) - ALWAYS
+        if study.plan.aim == "within":
+            card = study.tradeoff(**here).card
+            found[card.kind] |= paths(card.to_json()) - ALWAYS
     aged = {"context"}  # which the study has that is closed here: see the entries
-    for ticket in (studies[0].ask(), studies[0].ask(actor="Bob", new=True)):
+    asked = [event.body for event in studies[0].history() if event.kind == "asked"]
+    assert any(body["changes"] for body in asked)
+    for body in asked:
+        found["ask"] |= paths(body)
+    for ticket in (studies[0].ask(actor="Bob", new=True), studies[4].ask()):
         found["ask"] |= (paths(ticket.to_json()) - ALWAYS) | aged
     return found
 
 
-@pytest.mark.parametrize("kind", ["ask", "best", "explain", "show", "history"])
+@pytest.mark.parametrize("kind", ["ask", "best", "explain", "tradeoff", "show", "history"])
 def test_the_page_lists_the_keys_of_a_card(keys, kind):
     listed = set(documented(kind))
     empty = {path.partition(".")[0].removesuffix("[]") for path in listed if "." in path}
+    empty |= {"leader.effects.NAME.estimate", "leader.effects.NAME.low", "leader.effects.NAME.high"}
+    empty |= {"leader.effects.NAME.verdict"}
+    listed -= {"leader.effects"}  # which are those of `effects`
     assert keys[kind] - empty == listed  # an object that is null, or a list without elements
 
 
@@ -132,7 +159,8 @@ def test_the_page_lists_the_keys_of_a_receipt_and_of_every_entry(studies):
         r"^\| `(\w+)` \| (.*) \|$", PAGE.partition("### Entries of the record")[2], re.M
     )
     listed = {kind: set(re.findall(r"`(\w+)`", keys)) for kind, keys in rows}
-    listed["asked"] = {path.partition(".")[0] for path in documented("ask")} - {"study", "ticket"}
+    listed["asked"] = {re.split(r"\.|\[", path)[0] for path in documented("ask")}
+    listed["asked"] -= {"study", "ticket"}
     assert dict(kept) == listed
 
 

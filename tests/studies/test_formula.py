@@ -196,7 +196,8 @@ def test_powers_join_and_go_into_functions():
 
 def test_a_power_in_a_study_of_an_earlier_version_keeps_its_meaning():
     model = "0 + salt + dose**2"
-    plan = clinic(MemoryStore(), factors=[DOSE, SALT], context=(), model=model).plan
+    named = {"policy": "directed-thompson"}
+    plan = clinic(MemoryStore(), factors=[DOSE, SALT], context=(), model=model, **named).plan
     assert plan.to_config()["version"] == 2  # which version 0.2 refuses with a sentence
     assert plan_from_config(plan.to_config(), None) == plan
     old = plan_from_config({**plan.to_config(), "version": 1}, None)
@@ -204,5 +205,6 @@ def test_a_power_in_a_study_of_an_earlier_version_keeps_its_meaning():
     rows = [{"dose": 40.0, "salt": "none"}, {"dose": 30.0, "salt": "none"}]
     assert Features(old).rows(rows, {})[:, -1] == pytest.approx([1, 0.5])
     assert Features(plan).rows(rows, {})[:, -1] == pytest.approx([1.5, 0.625])
-    without = clinic(MemoryStore(), factors=[DOSE, SALT], context=(), model="0 + dose").plan
+    model = "0 + dose"
+    without = clinic(MemoryStore(), factors=[DOSE, SALT], context=(), model=model, **named).plan
     assert without.to_config()["version"] == 1

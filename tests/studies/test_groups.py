@@ -132,7 +132,7 @@ def test_where_the_commit_fails_nobody_is_acknowledged(store, held, monkeypatch)
 
     calls = [
         lambda: shared.ask(actor="a"),
-        lambda: held.groups.write(store, "bp", full, decides=True),
+        lambda: held.groups.write(store, "bp", full),
     ]
     assert all(isinstance(f.exception(), StorageFull) for f in held.together(calls))
     assert store.head("bp").seq == before

@@ -179,7 +179,8 @@ def test_a_result_is_read_as_people_type_it(text, report):
 
 
 def test_an_export_with_such_results_says_a_version_that_older_programs_refuse():
-    plain = a_study(protected=[Outcome("potassium", range=(3, 6), tolerance=0.3)])
+    potassium = Outcome("potassium", range=(3, 6), tolerance=0.3)
+    plain = a_study(protected=[potassium], policy="directed-thompson")
     plain.tell(None, 4.1, measured="potassium", given=AT)
     assert json.loads(next(iter(plain.export())))["version"] == 1
     plain.tell(None, 4.1, se=0.1, measured="potassium", given=AT)
