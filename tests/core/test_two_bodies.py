@@ -13,6 +13,7 @@ from sidestep.core.actions import Arms
 from sidestep.core.arm_forms import COVARIANCE, Menu, empty_forms
 from sidestep.core.estimator import absorb, no_evidence
 from sidestep.core.jit import LOOPS
+from sidestep.core.optimism_arms import along_action
 from sidestep.core.posterior import Posterior
 from sidestep.core.problem import Limits
 from sidestep.core.projection import frame
@@ -144,3 +145,12 @@ def test_no_source_is_generated():
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
     }
     assert not written & {"exec", "eval", "compile"}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_both_bodies_give_the_same_values_for_every_size_of_a_core_set(count, given):
+    """One or two protected vectors have a loop of their own."""
+    _, squared, forms, _, out = given["along_action"]
+    arguments = (False, squared, forms, np.array([0, 2, 1, 3])[:count], out)
+    in_numpy, in_a_loop = results(along_action, arguments), results(LOOPS[along_action], arguments)
+    np.testing.assert_allclose(in_numpy[-1], in_a_loop[-1], rtol=1e-11, atol=1e-12)

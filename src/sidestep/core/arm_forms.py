@@ -3,9 +3,10 @@
 Over fixed arms the forms are reused: one measurement changes one row, in O(K d).
 
 Arms are the innermost axis, so that the processor works on several of them at a time. Passes over all
-arms have two bodies (jit.py). In the compiled ones a pass takes eight coordinates, or three rows and
-three columns of a matrix: the few numbers that all arms share stay in registers, and numba does not
-unroll a loop whose length it does not know.
+arms have two bodies (jit.py). In the compiled ones a pass takes eight coordinates, or six rows and
+columns of a matrix, or three of a larger one: the numbers that all arms share stay in registers, and
+numba does not unroll a loop whose length it does not know. The innermost index starts at 0: where it may
+be negative, for all that numba knows, the processor works on one arm at a time.
 """
 
 from typing import NamedTuple
@@ -73,6 +74,9 @@ def _both_forms_loop(
     linear: FloatArray,
     square: FloatArray,
 ) -> None:
+    if vector.size <= 6:
+        _forms_of_six(columns, vector, matrix, ridge, linear, square)
+        return
     scores(columns, vector, linear)
     for start in range(0, square.size, CHUNK):
         stop = min(start + CHUNK, square.size)
@@ -81,6 +85,45 @@ def _both_forms_loop(
         for j in range(0, vector.size, 3):
             for m in range(0, j + 1, 3):
                 _add_tile(columns, matrix, ridge, j, m, start, stop, square)
+
+
+@kernel(refcounts=False, fma=True)
+def _forms_of_six(
+    columns: FloatArray,
+    vector: FloatArray,
+    matrix: FloatArray,
+    ridge: float,
+    linear: FloatArray,
+    square: FloatArray,
+) -> None:
+    """Both forms in one pass where d <= 6; weights past the last coordinate are zero."""
+    end = vector.size - 1
+    b, c, d, e, f = min(1, end), min(2, end), min(3, end), min(4, end), min(5, end)
+    # 0 past the last coordinate
+    nb, nc, nd, ne, nf = end >= 1, end >= 2, end >= 3, end >= 4, end >= 5
+    va, vb, vc = vector[0], nb * vector[b], nc * vector[c]
+    vd, ve, vf = nd * vector[d], ne * vector[e], nf * vector[f]
+    aa = matrix[0, 0] + ridge
+    ba, bb = 2.0 * nb * matrix[b, 0], nb * (matrix[b, b] + ridge)
+    ca, cb, cc = 2.0 * nc * matrix[c, 0], 2.0 * nc * matrix[c, b], nc * (matrix[c, c] + ridge)
+    da, db, dc = 2.0 * nd * matrix[d, 0], 2.0 * nd * matrix[d, b], 2.0 * nd * matrix[d, c]
+    dd = nd * (matrix[d, d] + ridge)
+    ea, eb, ec = 2.0 * ne * matrix[e, 0], 2.0 * ne * matrix[e, b], 2.0 * ne * matrix[e, c]
+    ed, ee = 2.0 * ne * matrix[e, d], ne * (matrix[e, e] + ridge)
+    fa, fb, fc = 2.0 * nf * matrix[f, 0], 2.0 * nf * matrix[f, b], 2.0 * nf * matrix[f, c]
+    fd, fe, ff = 2.0 * nf * matrix[f, d], 2.0 * nf * matrix[f, e], nf * (matrix[f, f] + ridge)
+    for k in range(square.size):
+        u, v, w = columns[0, k], columns[b, k], columns[c, k]
+        x, y, z = columns[d, k], columns[e, k], columns[f, k]
+        linear[k] = va * u + vb * v + vc * w + vd * x + ve * y + vf * z
+        square[k] = (
+            u * (aa * u)
+            + v * (ba * u + bb * v)
+            + w * (ca * u + cb * v + cc * w)
+            + x * (da * u + db * v + dc * w + dd * x)
+            + y * (ea * u + eb * v + ec * w + ed * x + ee * y)
+            + z * (fa * u + fb * v + fc * w + fd * x + fe * y + ff * z)
+        )
 
 
 @kernel(refcounts=False, fma=True)
@@ -113,12 +156,15 @@ def _add_tile(
         _weight(matrix, ridge, j + 2, m + 1, twice),
         _weight(matrix, ridge, j + 2, m + 2, twice),
     )
-    for k in range(start, stop):
-        x, y, z = columns[e, k], columns[f, k], columns[g, k]
-        square[k] += (
-            columns[a, k] * (ae * x + af * y + ag * z)
-            + columns[b, k] * (be * x + bf * y + bg * z)
-            + columns[c, k] * (ce * x + cf * y + cg * z)
+    first, second, third = columns[a][start:stop], columns[b][start:stop], columns[c][start:stop]
+    one, two, three = columns[e][start:stop], columns[f][start:stop], columns[g][start:stop]
+    out = square[start:stop]
+    for k in range(out.size):
+        x, y, z = one[k], two[k], three[k]
+        out[k] += (
+            first[k] * (ae * x + af * y + ag * z)
+            + second[k] * (be * x + bf * y + bg * z)
+            + third[k] * (ce * x + cf * y + cg * z)
         )
 
 

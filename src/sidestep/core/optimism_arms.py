@@ -185,6 +185,9 @@ def _along_action_loop(
     values: FloatArray,
 ) -> None:
     n, K = rows.size, values.size
+    if 2 <= n <= 3 and not printed:
+        _along_action_of_two(squared, forms, rows, values)
+        return
     radii, products = forms.workspace.radii, forms.workspace.products
     linear, unit_width = forms.linear, forms.unit_width
     block = min(BLOCK, K)
@@ -205,6 +208,46 @@ def _along_action_loop(
                 for k in range(here.size):
                     gram[i, j, k] = centres + shift[i, k] * moved[j, k] + shift[j, k] * here[k]
         project(gram, moved, parts, n, values[start:stop])
+
+
+@kernel(refcounts=False, fma=True)
+def _along_action_of_two(
+    squared: FloatArray, forms: Forms, rows: IntArray, values: FloatArray
+) -> None:
+    """The corrected values for one or two protected vectors, without buffers: several times faster."""
+    last = rows.size - 1
+    target, one, two = forms.linear[rows[0]], forms.linear[rows[1]], forms.linear[rows[last]]
+    width_0, width_1 = forms.unit_width[rows[0]], forms.unit_width[rows[1]]
+    width_2 = forms.unit_width[rows[last]]
+    there = 1.0 * (rows.size == 3)  # 0: the second vector is zero, and skipped like a vanished one
+    products, radii = forms.workspace.products, forms.workspace.radii
+    c_10, c_20 = products[1, 0], there * products[last, 0]
+    c_11, c_21 = products[1, 1], there * products[last, 1]
+    c_22 = there * products[last, last]
+    r_0, r_1, r_2 = radii[0], radii[1], there * radii[last]
+    for k in range(values.size):
+        per_square = 1.0 / squared[k] if squared[k] > 0.0 else 0.0
+        here_1, here_2 = one[k], there * two[k]
+        turn_0 = r_0 * width_0[k]  # see `turns`
+        most_1, most_2 = r_1 * width_1[k], r_2 * width_2[k]
+        turn_1 = -min(most_1, max(-most_1, here_1))
+        turn_2 = -min(most_2, max(-most_2, here_2))
+        moved_0 = target[k] + turn_0
+        moved_1, moved_2 = here_1 + turn_1, here_2 + turn_2
+        g_10 = c_10 + (turn_1 * moved_0 + turn_0 * here_1) * per_square
+        g_20 = c_20 + (turn_2 * moved_0 + turn_0 * here_2) * per_square
+        g_11 = c_11 + turn_1 * (moved_1 + here_1) * per_square
+        g_21 = c_21 + (turn_2 * moved_1 + turn_1 * here_2) * per_square
+        g_22 = c_22 + turn_2 * (moved_2 + here_2) * per_square
+        parts_1 = c_11 + turn_1 * turn_1 * per_square
+        parts_2 = c_22 + turn_2 * turn_2 * per_square
+        # `project`: eliminate the first vector, then what is left of the second
+        weight = 1.0 / g_11 if g_11 > VANISHED * parts_1 else 0.0
+        share = g_21 * weight
+        pivot = g_22 - share * g_21
+        left = (moved_2 - share * moved_1) * (g_20 - share * g_10)
+        rest = left / pivot if pivot > VANISHED * parts_2 else 0.0
+        values[k] = moved_0 - moved_1 * g_10 * weight - rest
 
 
 @kernel(refcounts=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sidestep.core.actions import ON_A_SOLID
 from sidestep.core.arm_forms import COVARIANCE
+from sidestep.core.arrays import FloatArray
 from sidestep.core.confidence import Confidence
 from sidestep.core.jit import kernel
 from sidestep.core.linalg import copy_into, dot, scaled
@@ -30,6 +31,11 @@ class OFULKnobs(NamedTuple):
 
 
 @kernel
+def _write_direction(normals: FloatArray, action: FloatArray) -> None:
+    copy_into(scaled(1.0 / np.sqrt(dot(normals, normals)), normals), action)
+
+
+@kernel(refcounts=False)
 def _choose(knobs: OFULKnobs, learned: Learned, offer: Offer) -> Choice:
     evidence, normals = learned.evidence, offer.draws.normals
     estimates = Estimates(knobs.confidence, evidence, offer.forms)
@@ -37,7 +43,7 @@ def _choose(knobs: OFULKnobs, learned: Learned, offer: Offer) -> Choice:
     if (
         best.arm == ON_A_SOLID and evidence.counts[TARGET] == 0
     ):  # all directions are equally good (A14)
-        copy_into(scaled(1.0 / np.sqrt(dot(normals, normals)), normals), offer.action)
+        _write_direction(normals, offer.action)
     return Choice(best.arm, TARGET, PLAY, best.value, best.bound)
 
 
