@@ -64,9 +64,8 @@ def kitchen(store, name="brew", **changes):
             Outcome("sweet", range=(0, 10), tolerance=(-0.25, 0.5)),
             Outcome("salty", range=(0, 10), tolerance=2),
         ],
-        vocabulary="lab",
         title="Brew",
-        **changes,
+        **{"vocabulary": "lab", **changes},
     )
 
 
@@ -74,6 +73,12 @@ def kitchen(store, name="brew", **changes):
     "changes",
     [
         {},
+        {"shape": "straight", "questions": "earn"},
+        {"shape": "smooth", "panel": "all", "largest_step": {"heat": 5, "size": 3.5}},
+        {"panel": 3, "caution": 0.9},
+        {"panel": ["sour", "taste"]},
+        {"vocabulary": "clinic"},  # where the form asks for a largest change: any
+        {"vocabulary": "clinic", "largest_step": {"heat": 10}},
         {"knobs": {"caution": 0.95}},
         {"aim": "clean", "rank": 2},
         {
@@ -102,9 +107,152 @@ def test_new_study_like_this_one_is_offered_and_says_what_it_leaves_out(running,
     assert 'name="t.name" value="systolic pressure"' in page.text
     assert 'name="name" value=""' in page.text
     assert "The form has no field" not in page.text
-    dose = Factor("dose", 1, 64, scale="log")
-    noisy = Outcome("taste", range=(0, 10), noise=0.5)
-    Study.create("logs", running.store, factors=[dose], target=noisy)
-    page = browser.get("/new?like=logs").text
-    assert "The form has no field for noise of taste and scale of dose" in page
+    brewed = Outcome("taste", range=(0, 10), digits=2, cost=3)
+    heat = Factor("heat", 60, 100, step=5)
+    Study.create("brew", running.store, factors=[heat], target=brewed, policy="directed-thompson")
+    page = browser.get("/new?like=brew").text
+    assert "The form has no field for cost of taste, digits of taste and policy" in page
     assert browser.get("/new?like=nobody").status_code == 404
+
+
+DOSE = Factor("dose", 0, 64, "mg", scale="log", offset=0.5)
+RATE = Factor("rate", levels=[1, 2, 4, 8], scale="log", baseline=2)
+LOGGED = {"range": (1, 100), "scale": "log"}
+SIGNAL = Outcome(
+    "signal", "nM", "raise", baseline=20, matters="10%", noise=("5%", "12.5%"), **LOGGED
+)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "typed", "harm"),
+    [
+        ("2%", "2%", "both"),
+        ((None, "2.5%"), "2.5%", "rise"),
+        (("-3%", None), "3%", "fall"),
+        (("-2%", "5%"), "-2% to 5%", "both"),
+        (("-2%", "2%"), "-2% to 2%", "both"),
+    ],
+)
+def test_logarithms_and_percentages_come_back_from_the_form(tolerance, typed, harm):
+    settings = {
+        "factors": [DOSE, RATE],
+        "target": SIGNAL,
+        "protected": [Outcome("toxin", tolerance=tolerance, noise="8%", **LOGGED)],
+        "candidates": {"dose": [0, 0.5, 64], "rate": [2, 2, 8]},
+    }
+    plan = Study.create("logs", MemoryStore(), **settings).plan
+    form = form_like(plan)
+    assert (form["p.tolerance"], form["p.harm"]) == ([typed], [harm])
+    again, mistakes = read_setup(Form(form | {"name": ["next"]}))
+    assert mistakes == {}
+    assert Study.create("next", MemoryStore(), **again).plan == plan
+    assert not_in_form(plan) == []
+
+
+@pytest.mark.parametrize("never", [(None, 5.5), (3.5, None), (3.5, 5.5)])
+@pytest.mark.parametrize("noise", [None, 0.2, (0.1, 0.3)])
+def test_noise_and_what_is_never_allowed_come_back_from_the_form(never, noise):
+    outcome = Outcome("potassium", range=(3, 6), tolerance=(None, 0.0), penalty=9, never=never)
+    goal = Outcome("pressure", goal="lower", range=(100, 190), noise=noise, never=(None, 180))
+    heat = Factor("heat", -10, 100, step=5)
+    plan = Study.create("k", MemoryStore(), factors=[heat], target=goal, protected=[outcome]).plan
+    assert not_in_form(plan) == ["penalty of potassium"]
+    again, mistakes = read_setup(Form(form_like(plan) | {"name": ["next"]}))
+    assert mistakes == {}
+    assert again["target"] == goal
+    assert again["protected"][0].never == never
+    assert again["protected"][0].tolerance == (None, 0.0)
+
+
+FILLED = {
+    "name": "bp",
+    "f__name": "dose",
+    "f__low": "0",
+    "f__high": "40",
+    "f__step": "10",
+    "t__name": "pressure",
+    "t__goal": "lower",
+    "t__low": "100",
+    "t__high": "190",
+    "p__name": "potassium",
+    "p__low": "3",
+    "p__high": "6",
+    "p__tolerance": "0.3",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "said"),
+    [
+        (
+            {"vocabulary": "clinic"},
+            "f.largest.1",
+            "“largest change a visit” of dose must be given in the words of a clinic, or a caution",
+        ),
+        (
+            {"f__largest": "5"},
+            "f.largest.1",
+            "must be at least its smallest step 10, got &#39;5&#39;",
+        ),
+        ({"f__largest": "-5"}, "f.largest.1", "must be positive, got -5"),
+        ({"f__scale": "log"}, "f.scale.1", "must lie above 0 on a logarithmic scale, got 0"),
+        ({"f__offset": "1"}, "f.offset.1", "needs a logarithmic scale, got 1 without"),
+        ({"t__noise": "to 8"}, "t.noise", "must go from where to where, such as 3 to 8"),
+        (
+            {"t__noise": "8 to 3"},
+            "t.noise",
+            "“noise of a result, roughly” of pressure must have low",
+        ),
+        (
+            {"t__noise": "3%"},
+            "t.noise",
+            "may be in percent only where changes are, got &#39;3%&#39;",
+        ),
+        ({"p__tolerance": "3%"}, "p.tolerance.1", "may be in percent only where changes are"),
+        ({"p__never": "5.5"}, "p.never.1", "must go from where to where, such as 3.5 to 5.5"),
+        ({"p__never": "7 to 8"}, "p.never.1", "must leave some of its range 3 to 6"),
+        ({"panel": "some"}, "some", "“Which, or how many” must be given for some of the outcomes"),
+        ({"panel": "some", "some": "3"}, "some", "must lie in 1 to 2, the outcomes, got 3"),
+        ({"panel": "all", "some": "2"}, "some", "is for some of the outcomes, got &#39;2&#39;"),
+        (
+            {"aim": "clean", "rank": "1", "shape": "smooth"},
+            "shape",
+            "must be left as it is for this aim",
+        ),
+        ({"aim": "clean", "rank": "1", "questions": "earn"}, "questions", "must be left as it is"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_the_form(running, browser, change, field, said):
+    page = browser.post("/new", do="create", **{**FILLED, **change})
+    assert page.status_code == 422
+    assert re.search(f'<li id="{re.escape(field)}.m">.*{re.escape(said)}', page.text), said
+    assert f'id="{field}" aria-invalid="true"' in page.text
+    assert running.store.names() == []
+
+
+@pytest.mark.parametrize(
+    ("more", "steps", "caution"),
+    [
+        ({"f__largest": "10"}, {"dose": 10.0}, None),
+        ({"f__largest": "any"}, {}, None),
+        ({"caution": "90"}, {}, 0.9),
+    ],
+)
+def test_a_clinic_starts_near_or_says_that_it_need_not(running, browser, more, steps, caution):
+    fields = {**FILLED, "vocabulary": "clinic", **more}
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/bp"
+    plan = Study.open("bp", running.store).plan
+    assert (plan.largest_step, plan.caution) == (steps, caution)
+    ticket = Study.open("bp", running.store).ask()
+    if steps:
+        assert ticket.action["dose"] <= 10
+
+
+def test_a_study_set_up_by_form_asks_as_it_was_told(running, browser):
+    told = {"panel": "all", "shape": "smooth", "questions": "earn", "t__noise": "3 to 8"}
+    assert browser.post("/new", do="create", **{**FILLED, **told}).url.path == "/studies/bp"
+    plan = Study.open("bp", running.store).plan
+    assert plan.panel == ("pressure", "potassium")
+    assert (plan.shape, plan.questions, plan.target.noise) == ("smooth", "earn", (3.0, 8.0))
+    asked = browser.post("/studies/bp/ask").text
+    assert "Then measure <em>pressure and potassium</em>" in asked

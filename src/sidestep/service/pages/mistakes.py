@@ -3,6 +3,7 @@
 A row is built part by part (name, range, step, ...): the part that a constructor refuses is the mistake.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from sidestep.errors import InputError
 from sidestep.studies.factors import Factor
-from sidestep.studies.outcomes import Outcome
+from sidestep.studies.outcomes import LOG, Outcome
 from sidestep.studies.values import (
     YES_NO,
     checked_name,
@@ -30,6 +31,9 @@ FACTOR = {
     "step": "step",
     "levels": "or levels",
     "baseline": "now",
+    "largest": "largest change a visit",
+    "scale": "what counts",
+    "offset": "added before the logarithm",
 }
 TARGET = {
     "name": "outcome",
@@ -39,6 +43,9 @@ TARGET = {
     "high": "to",
     "baseline": "now, if known",
     "matters": "a difference that matters",
+    "noise": "noise of a result, roughly",
+    "scale": "changes are",
+    "never": "never outside",
 }
 PROTECTED = {
     "name": "outcome",
@@ -48,7 +55,12 @@ PROTECTED = {
     "tolerance": "tolerance",
     "harm": "what harms",
     "baseline": "now, if known",
+    "noise": "noise of a result, roughly",
+    "scale": "changes are",
+    "never": "never outside",
 }
+CHOSEN = ("goal", "harm", "scale")  # fields that are chosen from a list
+ANY = "any"  # of a largest change: as much as you like
 
 
 class Mistakes(dict[str, str]):
@@ -95,7 +107,7 @@ class Line:
     def tried(self, field: str, make: Callable[[], T]) -> T | None:
         """What `make` returns; None if it refuses, and its sentence is noted in the form's words."""
         label, word = self.what(field), f"{field} of {self.name}"
-        words = {f"the {word}": label, word: label}
+        words = {f"the {word}": label, word: label, 'scale="log"': "a logarithmic scale"}
         return self.mistakes.tried(field_id(self.prefix, field, self.row), make, **words)
 
     def number(self, field: str) -> float | None:
@@ -147,7 +159,48 @@ def factor_of(line: Line) -> Factor | None:
     now: Any = line.cells["baseline"] if words else line.number("baseline")
     if factor and now not in ("", None):
         factor = line.tried("baseline", partial(replace, factor, baseline=now)) or factor
-    return factor
+    return _scaled(line, factor) if factor else None
+
+
+def _scaled(line: Line, factor: Factor) -> Factor:
+    """The factor with its logarithmic scale, if it has one."""
+    scale, offset = line.cells["scale"] or None, line.number("offset")
+    if offset is not None and scale is None:
+        what = f"{line.what('offset')} needs a logarithmic scale"
+        line.blame("offset", f"{what}, got {offset:g} without")
+        return factor
+    field = "scale" if offset is None else "offset"
+    return line.tried(field, partial(replace, factor, scale=scale, offset=offset)) or factor
+
+
+def step_of(line: Line, factor: Factor | None, *, asked_for: bool) -> float | None:
+    """The largest change a visit; None: as much as you like, which may have to be said."""
+    text = line.cells["largest"]
+    if text.lower() == ANY or (factor and not factor.is_number and not text):
+        return None
+    if not text:
+        if asked_for and factor:
+            line.blame(
+                "largest",
+                f"{line.what('largest')} must be given in the words of a clinic, or a caution: the "
+                "first visit may go to either end; write “any” where that is meant, got nothing",
+            )
+        return None
+    return line.tried("largest", lambda: _step(line, factor, text))
+
+
+def _step(line: Line, factor: Factor | None, text: str) -> float:
+    what = line.what("largest")
+    step = checked_positive(what, read_number(what, text))
+    if factor is None:
+        return step
+    if not factor.is_number:
+        raise InputError(f"{what} is for factors that are numbers, got {text!r}")
+    grid = sorted(float(value) for value in factor.grid)
+    least = min((high - low for low, high in itertools.pairwise(grid)), default=0.0)
+    if step < least * (1 - 1e-9):
+        raise InputError(f"{what} must be at least its smallest step {least:g}, got {text!r}")
+    return step
 
 
 def _levels(line: Line) -> list[Any]:
@@ -169,34 +222,76 @@ def outcome_of(line: Line) -> Outcome | None:
     outcome = line.tried("name", lambda: Outcome(line.name, unit, goal=goal, range=given))
     if ends is None:
         line.number("baseline")
-    for field in ("matters", "tolerance", *(("baseline",) if ends else ())):
+    fields = ("matters", "tolerance", "noise", *(("baseline", "never") if ends else ()))
+    if ends and outcome and line.cells["scale"]:
+        logged = line.tried("scale", partial(replace, outcome, scale=LOG))
+        outcome, fields = logged or outcome, fields if logged else ()
+    for field in fields:
         if outcome and line.cells.get(field):
             outcome = line.tried(field, partial(_with, line, outcome, field)) or outcome
     return outcome
 
 
 def _with(line: Line, outcome: Outcome, field: str) -> Outcome:
-    what, text = line.what(field), line.cells[field]
-    value = _tolerance(line) if field == "tolerance" else read_number(what, text)
-    told: dict[str, Any] = {field: value}
-    return replace(outcome, **told)
+    what, text, log = line.what(field), line.cells[field], outcome.is_log
+    value: Any
+    if field == "tolerance":
+        value = _tolerance(line, log=log)
+    elif field in ("never", "noise"):
+        value = _pair(what, text, log=log and field == "noise", whole=field == "never")
+    else:
+        value = _change(what, text, log=log and field == "matters")
+    return Outcome(**{**outcome.to_config(), field: value})
 
 
-def _tolerance(line: Line) -> Any:
+def _change(what: str, text: str, *, log: bool) -> Any:
+    """A number; where changes are in percent, its text with the sign."""
+    figure = text.strip()
+    if not log and figure.endswith("%"):
+        raise InputError(f"{what} may be in percent only where changes are, got {figure!r}")
+    number = read_number(what, figure.removesuffix("%"))
+    if not log:
+        return number
+    if number <= -100:
+        raise InputError(f"{what} must be above -100%, got {figure!r}")
+    return f"{number!r}%"
+
+
+def _pair(what: str, text: str, *, log: bool, whole: bool) -> Any:
+    """From where to where: 3 to 8; `whole`: an end may be left out, but not the “to”."""
+    first, to, last = text.partition("to")
+    if not to and not whole:
+        return _change(what, text, log=log)
+    if not to or not (first.strip() or last.strip()) or not (whole or first.strip()):
+        such = "3.5 to 5.5, or to 5.5" if whole else "3 to 8"
+        raise InputError(f"{what} must go from where to where, such as {such}, got {text!r}")
+    ends = [_change(what, end, log=log) if end.strip() else None for end in (first, last)]
+    return ends[0], ends[1]
+
+
+def _tolerance(line: Line, *, log: bool) -> Any:
     """The tolerance: a number, or "-0.2 to 0.5" if the two sides differ.
 
     If only an increase or only a decrease is harmful, the other side has no limit.
     """
     what, text = line.what("tolerance"), line.cells["tolerance"]
-    first, to, last = text.partition("to")
-    if to:
-        low, high = (read_number(what, end) if end.strip() else None for end in (first, last))
-        if (low or 0) > 0 or (high or 0) < 0 or low == high:
+    if "to" in text:
+        low, high = _pair(what, text, log=log, whole=True)
+        sizes = [_figure(end) for end in (low, high)]
+        if sizes[0] > 0 or sizes[1] < 0 or low == high:
             raise InputError(
                 f"{what} must go from a fall to a rise, such as -0.2 to 0.5, got {text!r}"
             )
         return low, high
-    size = checked_positive(what, read_number(what, text))
+    size = _change(what, text, log=log)
+    checked_positive(what, _figure(size))
     if line.cells["harm"] not in ("rise", "fall"):
         return size
-    return (None, size) if line.cells["harm"] == "rise" else (-size, None)
+    if line.cells["harm"] == "rise":
+        return None, size
+    return (f"-{size}" if log else -size), None
+
+
+def _figure(end: Any) -> float:
+    """The number of an end, in its unit or in percent; 0 of one that is open."""
+    return float(str(end).removesuffix("%")) if end is not None else 0.0

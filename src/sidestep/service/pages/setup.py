@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from sidestep.errors import InputError
 from sidestep.service.pages.forms import Form
 from sidestep.service.pages.mistakes import (
+    ANY,
+    CHOSEN,
     FACTOR,
     PROTECTED,
     TARGET,
@@ -13,15 +15,16 @@ from sidestep.service.pages.mistakes import (
     Mistakes,
     factor_of,
     outcome_of,
+    step_of,
 )
 from sidestep.service.pages.views import plain_typed, question_view
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
-from sidestep.studies.cards.ask_card import caution_of
 from sidestep.studies.cards.overview import apart_text
+from sidestep.studies.cards.words import VOCABULARIES
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
-from sidestep.studies.plan import Plan
+from sidestep.studies.plan import ALL, CLEAN, DECIDE, EARN, NAMED, SMOOTH, STRAIGHT, Plan
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.storage.store import check_name
 from sidestep.studies.study import Study
@@ -65,10 +68,12 @@ def read_setup(form: Form) -> tuple[dict[str, Any], Mistakes]:
     factors = [Line(mistakes, FACTOR, row, "f", n) for n, row in _filled(found.factors)]
     goal = Line(mistakes, TARGET, {field: form.text(f"t.{field}") for field in TARGET}, "t")
     others = [Line(mistakes, PROTECTED, row, "p", n) for n, row in _filled(found.outcomes)]
+    built = [factor_of(line) for line in factors]
     settings: dict[str, Any] = {
         "title": form.text("title"),
         "vocabulary": form.text("vocabulary") or "experiment",
-        "factors": [factor_of(line) for line in factors],
+        "factors": built,
+        "largest_step": _largest(form, factors, built),
         "target": outcome_of(goal),
         "protected": [outcome_of(line) for line in others],
         "candidates": mistakes.tried("candidates", lambda: form.table("candidates")),
@@ -77,6 +82,7 @@ def read_setup(form: Form) -> tuple[dict[str, Any], Mistakes]:
         mistakes["f.name.1"] = "“What you set” must name one factor or more, got none"
     _check_names([*factors, goal, *others])
     _check_candidates(mistakes, settings["factors"], settings["candidates"])
+    settings |= _asking(form, mistakes, [goal, *others])
     return settings | _more(form, mistakes, others), mistakes
 
 
@@ -85,8 +91,53 @@ def _filled(rows: list[dict[str, str]]) -> list[tuple[int, dict[str, str]]]:
     return [
         (n, row)
         for n, row in enumerate(rows, start=1)
-        if any(text for field, text in row.items() if field != "harm")
+        if any(text for field, text in row.items() if field not in CHOSEN)
     ]
+
+
+def _largest(form: Form, lines: list[Line], built: list[Factor | None]) -> dict[str, float]:
+    """The largest change of every factor that has one; a clinic is asked for it, unless it has a caution."""
+    asked_for = form.text("vocabulary") == "clinic" and not form.text("caution")
+    found = {
+        line.name: step_of(line, factor, asked_for=asked_for)
+        for line, factor in zip(lines, built, strict=True)
+    }
+    return {name: step for name, step in found.items() if step is not None}
+
+
+def _asking(form: Form, mistakes: Mistakes, outcomes: list[Line]) -> dict[str, Any]:
+    """The shape of responses, what questions are for, and what is measured at a visit."""
+    asking: dict[str, Any] = {"panel": _panel(form, mistakes, [each.name for each in outcomes])}
+    for field, label, usual in (
+        ("shape", "“Responses are”", None),
+        ("questions", "“Questions are for”", DECIDE),
+    ):
+        asking[field] = form.text(field) or usual
+        if form.text("aim") == CLEAN and asking[field] != usual:
+            mistakes[field] = f"{label} must be left as it is for this aim, got {asking[field]!r}"
+    return asking
+
+
+def _panel(form: Form, mistakes: Mistakes, names: list[str]) -> Any:
+    """What is measured at a visit: one outcome, all, a number of them, or some by their names."""
+    chosen, some = form.text("panel") or "1", form.text("some")
+    what = "“Which, or how many”"
+    if chosen != "some":
+        if some:
+            mistakes["some"] = (
+                f"{what} is for some of the outcomes, got {some!r} beside another choice"
+            )
+        return ALL if chosen == ALL else 1
+    if not some:
+        mistakes["some"] = f"{what} must be given for some of the outcomes, got nothing"
+        return 1
+    named = [part.strip() for part in some.split(";") if part.strip()]
+    if all(name in names for name in named):
+        return named
+    count = mistakes.tried("some", lambda: _whole(what, some))
+    if count is not None and not 1 <= count <= len(names):
+        mistakes["some"] = f"{what} must lie in 1 to {len(names)}, the outcomes, got {count}"
+    return count
 
 
 def _check_names(lines: list[Line]) -> None:
@@ -116,14 +167,14 @@ def _more(form: Form, mistakes: Mistakes, protected: list[Line]) -> dict[str, An
         return mistakes.tried(field, lambda: _whole(what, text)) if text else None
 
     more: dict[str, Any] = {"seed": whole("seed", "“Seed”") or 0}
-    if form.text("aim") == "clean":
+    if form.text("aim") == CLEAN:
         what, most = "“Directions of side effects”", len(protected)
         rank = whole("rank", what)
         if most and not form.text("rank"):
             mistakes["rank"] = f"{what} must be given for this aim, got nothing"
         if rank is not None and not 1 <= rank <= most:
             mistakes["rank"] = f"{what} must lie in 1 to {most}, the protected outcomes, got {rank}"
-        return more | {"aim": "clean", "rank": rank}
+        return more | {"aim": CLEAN, "rank": rank}
     for line in protected:
         if not line.cells["tolerance"]:
             line.blame("tolerance", f"{line.what('tolerance')} must be given, got nothing")
@@ -177,6 +228,7 @@ EXAMPLE: dict[str, tuple[str, ...]] = {
     "f.step": ("10", "2.5", ""),
     "f.levels": ("", "", "0; 6.25; 12.5; 25"),
     "f.baseline": ("20", "0", "0"),
+    "f.largest": ("10", "2.5", "12.5"),
     "t.name": ("systolic pressure",),
     "t.unit": ("mmHg",),
     "t.goal": ("lower",),
@@ -184,6 +236,7 @@ EXAMPLE: dict[str, tuple[str, ...]] = {
     "t.high": ("190",),
     "t.baseline": ("150",),
     "t.matters": ("1",),
+    "t.noise": ("3 to 8",),
     "p.name": ("potassium", "sodium", "heart rate"),
     "p.unit": ("mmol/L", "mmol/L", "beats/min"),
     "p.low": ("3", "125", "40"),
@@ -191,6 +244,7 @@ EXAMPLE: dict[str, tuple[str, ...]] = {
     "p.tolerance": ("0.3", "2.5", "6"),
     "p.harm": ("both", "fall", "both"),
     "p.baseline": ("4.2", "", ""),
+    "p.noise": ("0.1 to 0.3", "", ""),
 }
 
 
@@ -202,26 +256,65 @@ HINTS = {  # what a field may hold
     "f.step": "10, or none",
     "f.levels": "0; 5; 20, or no; yes",
     "f.baseline": "20",
+    "f.largest": "10, or any",
+    "f.offset": "none, or 0.5",
     "t.unit": "mmHg",
     "t.low": "100",
     "t.high": "190",
     "t.baseline": "150",
-    "t.matters": "1",
+    "t.matters": "1, or 2%",
+    "t.noise": "3 to 8",
+    "t.never": "to 180",
     "p.unit": "mmol/L",
     "p.low": "3",
     "p.high": "6",
-    "p.tolerance": "0.3",
+    "p.tolerance": "0.3, or 2%",
     "p.baseline": "4.2",
+    "p.noise": "0.1 to 0.3",
+    "p.never": "3.5 to 5.5",
 }
+
+SHAPES = (  # what each buys, and what it costs
+    (
+        "",
+        "whatever they are",
+        "The promise of limits holds whether effects are straight or bend; that takes the most results.",
+    ),
+    (
+        SMOOTH,
+        "smooth",
+        "For doses and temperatures: fewer results, since no setting is expected to do something of its "
+        "own. If one does, the study is too sure.",
+    ),
+    (
+        STRAIGHT,
+        "straight",
+        "In a simulated clinic with straight effects, 30 results reached 67% of what was possible, not "
+        "30%. If effects bend, what is recommended may be beyond a limit, and the study may not notice.",
+    ),
+)
+PURPOSES = (
+    (
+        DECIDE,
+        "deciding what to recommend",
+        "The fewest questions until something can be recommended.",
+    ),
+    (
+        EARN,
+        "today’s patient as well",
+        "Every question is itself a good choice for today; deciding takes longer.",
+    ),
+)
 
 
 def form_like(plan: Plan) -> Form:
     """The form of a study like this one: everything that the form has, but for its name and seed."""
     form = {"title": [plan.title], "vocabulary": [plan.vocabulary], "aim": [plan.aim]}
     form["rank"] = ["" if plan.rank is None else str(plan.rank)]
-    if caution := caution_of(plan):
-        form["caution"] = [f"{100 * caution:g}"]
-    rows = [_factor_row(factor) for factor in plan.factors]
+    if plan.caution is not None:
+        form["caution"] = [f"{100 * plan.caution:g}"]
+    form |= {"shape": [plan.shape or ""], "questions": [plan.questions]} | _panel_fields(plan)
+    rows = [_factor_row(factor, plan) for factor in plan.factors]
     form |= {f"f.{field}": [row.get(field, "") for row in rows] for field in FACTOR}
     form |= {f"t.{field}": [text] for field, text in _outcome_row(plan.target).items()}
     form["t.goal"] = ["lower" if plan.target.sign < 0 else "raise"]
@@ -233,46 +326,92 @@ def form_like(plan: Plan) -> Form:
     return Form(form)
 
 
+def _panel_fields(plan: Plan) -> dict[str, list[str]]:
+    if plan.panel == 1:
+        return {"panel": ["1"]}
+    if isinstance(plan.panel, int):
+        return {"panel": ["some"], "some": [str(plan.panel)]}
+    if len(plan.panel) == len(plan.outcomes):
+        return {"panel": [ALL]}
+    return {"panel": ["some"], "some": ["; ".join(plan.panel)]}
+
+
 def not_in_form(plan: Plan) -> list[str]:
     """What a study has that the form has no field for."""
-    usual = ("name", "low", "high", "unit", "step", "levels", "baseline")
-    shown = ("name", "unit", "goal", "baseline", "range", "tolerance", "matters")
     found = {
         f"{field} of {each.name}"
-        for fields, several in ((usual, plan.factors), (shown, plan.outcomes))
+        for several in (plan.factors, plan.outcomes)
         for each in several
-        for field in each.to_config()
-        if field not in fields and each.to_config()[field] != _USUAL.get(field)
+        for field, value in each.to_config().items()
+        if field not in _FIELDS and value != _USUAL.get(field)
     }
-    told = {"model": plan.model, "resolution": plan.resolution}
-    found |= {name for name, value in told.items() if value is not None}
+    usual = plan.policy is None or (plan.policy == NAMED and plan.aim == CLEAN and not plan.knobs)
+    unnamed = {"policy", "knobs"} if usual else set()
+    found |= {name for name, value in plan.to_config().items() if value} - _PLANNED - unnamed
     found |= {f"context {factor.name}" for factor in plan.context}
     return sorted(found)
 
 
 _USUAL = {"cost": 1.0}
+_FIELDS = {*FACTOR, *TARGET, *PROTECTED, "range"}
+_PLANNED = {  # of the stored set-up: in the form, or told by its own name
+    *(
+        "version",
+        "factors",
+        "target",
+        "protected",
+        "candidates",
+        "context",
+        "yes_no",
+        "aim",
+        "rank",
+    ),
+    *("seed", "vocabulary", "title", "shape", "questions", "panel", "largest_step", "caution"),
+}
 
 
-def _factor_row(factor: Factor) -> dict[str, str]:
+def _factor_row(factor: Factor, plan: Plan) -> dict[str, str]:
     row = {"name": factor.name, "unit": factor.unit, "baseline": plain_typed(factor.baseline or 0)}
+    step = plan.largest_step.get(factor.name)
+    if step is not None:
+        row["largest"] = plain_typed(step)
+    elif factor.is_number and plan.words is VOCABULARIES["clinic"] and plan.caution is None:
+        row["largest"] = ANY
+    row |= {"scale": factor.scale or "", "offset": _typed(factor.offset)}
     if not factor.is_number or factor.levels is not None:
         return row | {"levels": "; ".join(map(plain_typed, factor.grid))}
     row |= {"low": plain_typed(factor.low or 0), "high": plain_typed(factor.high or 0)}
-    return row | ({} if factor.step is None else {"step": plain_typed(factor.step)})
+    return row | {"step": _typed(factor.step)}
 
 
 def _outcome_row(outcome: Outcome) -> dict[str, str]:
-    row = {"name": outcome.name, "unit": outcome.unit}
-    row |= {"low": plain_typed(outcome.low), "high": plain_typed(outcome.high), "harm": "both"}
-    for field in ("baseline", "matters"):
-        value = getattr(outcome, field)
-        row[field] = "" if value is None else plain_typed(value)
+    sign = "%" if outcome.is_log else ""
+    noise = outcome.noise if isinstance(outcome.noise, tuple) else (outcome.noise,)
+    row = {
+        "name": outcome.name,
+        "unit": outcome.unit,
+        "low": plain_typed(outcome.low),
+        "high": plain_typed(outcome.high),
+        "baseline": _typed(outcome.baseline),
+        "matters": _typed(outcome.matters, sign),
+        "noise": " to ".join(_typed(end, sign) for end in noise),
+        "scale": outcome.scale or "",
+        "never": " to ".join(map(_typed, outcome.never)).strip() if outcome.never else "",
+        "harm": "both",
+        "tolerance": "",
+    }
+    if outcome.tolerance is None:
+        return row
+    if isinstance(outcome.tolerance, float):
+        return row | {"tolerance": _typed(outcome.tolerance, sign)}
     low, high = outcome.limits
-    if low is None and high is not None:
-        return row | {"tolerance": plain_typed(high), "harm": "rise"}
-    if high is None and low is not None:
-        return row | {"tolerance": plain_typed(-low), "harm": "fall"}
-    if low is None or high is None:
-        return row | {"tolerance": ""}
-    both = plain_typed(high) if high == -low else f"{plain_typed(low)} to {plain_typed(high)}"
-    return row | {"tolerance": both}
+    if low is None and high:
+        return row | {"tolerance": _typed(high, sign), "harm": "rise"}
+    if high is None and low:
+        return row | {"tolerance": _typed(-low, sign), "harm": "fall"}
+    return row | {"tolerance": f"{_typed(low, sign)} to {_typed(high, sign)}".strip()}
+
+
+def _typed(value: float | None, sign: str = "") -> str:
+    """A number as it is typed; empty if there is none."""
+    return "" if value is None else plain_typed(value) + sign

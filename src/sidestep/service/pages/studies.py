@@ -13,6 +13,8 @@ from sidestep.service.pages.forms import Form, Posted
 from sidestep.service.pages.mistakes import FACTOR, PROTECTED, TARGET, Mistakes
 from sidestep.service.pages.setup import (
     HINTS,
+    PURPOSES,
+    SHAPES,
     example_form,
     first_question,
     form_like,
@@ -102,6 +104,8 @@ def _new_page(
         "preview": preview,
         "mistakes": mistakes or {},
         "hints": HINTS,
+        "shapes": SHAPES,
+        "purposes": PURPOSES,
         "like": like,
         "left": listed(list(left)) if left else "",
     }
