@@ -96,7 +96,7 @@ def _filled(rows: list[dict[str, str]]) -> list[tuple[int, dict[str, str]]]:
 
 
 def _largest(form: Form, lines: list[Line], built: list[Factor | None]) -> dict[str, float]:
-    """The largest change of every factor that has one; a clinic is asked for it, unless it has a caution."""
+    """The largest change of every factor that has one; a clinic without a caution is asked for it."""
     asked_for = form.text("vocabulary") == "clinic" and not form.text("caution")
     found = {
         line.name: step_of(line, factor, asked_for=asked_for)
@@ -301,7 +301,7 @@ PURPOSES = (
     ),
     (
         EARN,
-        "today’s patient as well",
+        "today as well",
         "Every question is itself a good choice for today; deciding takes longer.",
     ),
 )
