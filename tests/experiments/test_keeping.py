@@ -8,7 +8,7 @@ from sidestep.cli.printing import table_lines
 from sidestep.experiments.analysis.summary import summarise
 from sidestep.experiments.report.build import build
 from sidestep.experiments.spec import Spec, jobs_of, parse_spec, shipped_specs
-from sidestep.experiments.sweep import kept, players_of, sweep, within_all
+from sidestep.experiments.sweep import kept, policy_and_world, sweep, within_all
 
 SMALL = {"arms": 12, "dim": 3, "n_protected": 2, "subspace_dim": 1}
 
@@ -68,7 +68,7 @@ def test_a_trace_carries_what_the_policy_knew_after_the_last_round(compiled):
 def test_the_player_of_the_paper_s_aim_is_judged_by_the_tolerances_of_the_world():
     spec = parse_spec(shipped_specs()["guardrails"], "guardrails.toml")
     job = next(job for job in jobs_of(spec) if job.policy_id == "paper-aim")
-    policy, world = players_of(job)
+    policy, world = policy_and_world(job)
     assert policy.problem.limits is None
     assert policy.problem.subspace_dim == 2
     assert world.problem.limits is not None

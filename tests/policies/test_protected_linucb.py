@@ -475,7 +475,7 @@ def test_a_lazy_core_set_is_for_the_ball(refusal):
 def test_a_decision_says_whether_its_core_set_is_proved_to_be_the_best(
     monkeypatch, kind, actions, cap, exact
 ):
-    monkeypatch.setattr(coreset, "MAX_NODES", cap)
+    monkeypatch.setattr(coreset, "MOST_NODES", cap)
     policy, instance = quickly_certified(kind, actions)
     assert policy.ask(policy.init(), instance.actions, rng()).exact is None
     states = (played.state for played in play(policy, instance, 60, seed=0))

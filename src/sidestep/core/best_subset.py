@@ -20,7 +20,9 @@ from sidestep.core.linalg import dot
 from sidestep.core.validation import check_integer
 from sidestep.errors import InputError
 
-TIE = 1e-12  # eigenvalues with a smaller relative difference count as equal: the lowest rows win
+EIGENVALUE_TIE = (
+    1e-12  # eigenvalues with a smaller relative difference count as equal: the lowest rows win
+)
 # (unless rounding, some 1e-16 of the squared lengths, already exceeds that share)
 ROUNDING = 1e-14  # a pivot below this share of its row's squared length means dependence
 MAX_NODES = 50_000_000  # five to ten seconds
@@ -59,7 +61,7 @@ def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntAr
     least = _smallest(gram, first)
     if size == 0 or size == len(gram):
         return first, least, True
-    _strike_twins(gram)
+    _remove_duplicates(gram)
     for depth in range(size):  # greedy start: the largest pivot each time
         rows[depth] = _partner(gram, rows[:depth], 0.0)
         if rows[depth] < 0:
@@ -67,7 +69,7 @@ def search_subset(vectors: FloatArray, size: int, max_nodes: int) -> tuple[IntAr
     best, eigenvalue = _swap(gram, rows)
     left, rising = max_nodes, True
     while left >= 0:
-        goal = eigenvalue * (1 + TIE if rising else 1 - TIE)
+        goal = eigenvalue * (1 + EIGENVALUE_TIE if rising else 1 - EIGENVALUE_TIE)
         found, value, left = _dive(gram, size, goal, left)
         if value > goal:
             best, eigenvalue = found, value
@@ -157,7 +159,7 @@ def _swap(gram: FloatArray, rows: IntArray) -> tuple[IntArray, float]:
     while place < len(rows):
         trial = rows.copy()
         trial[place] = trial[-1]
-        trial[-1] = _partner(gram, trial[:-1], eigenvalue * (1 + TIE))
+        trial[-1] = _partner(gram, trial[:-1], eigenvalue * (1 + EIGENVALUE_TIE))
         place += 1
         value = _smallest(gram, trial) if trial[-1] >= 0 else 0.0
         if value > eigenvalue:
@@ -211,7 +213,7 @@ def _rotate(a: FloatArray, p: int, q: int) -> None:
 
 
 @kernel(small=True)
-def _strike_twins(gram: FloatArray) -> None:
+def _remove_duplicates(gram: FloatArray) -> None:
     """Set the diagonal to zero for rows that equal an earlier one up to rounding: never chosen."""
     for i in range(len(gram)):
         for j in range(i):

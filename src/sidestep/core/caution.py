@@ -22,9 +22,9 @@ from sidestep.core.best_action import Found, Place
 from sidestep.core.jit import FAMILIES, by_type, compiled_as, kernel
 from sidestep.core.linalg import dot, lowest_argmax
 from sidestep.core.objective import (
-    CERTAIN,
-    chance_above,
+    NEVER_BEYOND,
     chances_above,
+    probability_above,
     value_within,
     values_within,
 )
@@ -47,8 +47,8 @@ class Caution(NamedTuple):
 @kernel
 def chance_between(limits: Limits, i: int, mean: float, spread: float) -> float:
     """Probability that a normal effect on protected outcome i + 1 is within its tolerance; i from 0."""
-    above = chance_above(limits.high[i] - mean, spread)
-    return max(1.0 - above - chance_above(mean - limits.low[i], spread), 0.0)
+    above = probability_above(limits.high[i] - mean, spread)
+    return max(1.0 - above - probability_above(mean - limits.low[i], spread), 0.0)
 
 
 @kernel
@@ -83,7 +83,7 @@ def _chances_within_loop(
     chances = np.ones(n_arms)
     for i in range(limits.penalty.size):
         side, spreads = effects[i + 1, :n_arms], spreads_of(posterior, i + 1, columns)[:n_arms]
-        over = np.maximum(side - limits.high[i], limits.low[i] - side) + CERTAIN * spreads
+        over = np.maximum(side - limits.high[i], limits.low[i] - side) + NEVER_BEYOND * spreads
         for k in range(n_arms):
             if over[k] > 0.0:
                 chances[k] *= chance_between(limits, i, side[k], spreads[k])

@@ -171,6 +171,6 @@ def check_for_posterior_sampling(problem: Problem, *, most: int) -> None:
     least = FLOOR * problem.norm_bound * problem.action_bound
     if not problem.noise.min() >= least:  # `noise` raises where a noise scale is learned
         raise InputError(
-            f"noise_scale must be at least {least:g} here, as the player never believes less, "
+            f"noise_scale must be at least {least:g} here, as the posterior assumes at least this noise, "
             f"got {problem.noise.min():g}"
         )

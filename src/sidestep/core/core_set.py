@@ -34,7 +34,7 @@ from sidestep.core.linalg import copy_into, dot, total
 __all__ = ["CoreSetRule", "Subset", "best_subset", "end_core_set", "error_bound", "is_check"]
 
 PRINTED, INTENDED, CERTIFIED, EIGENVALUE, RESOLUTION = 0, 1, 2, 3, 4
-MAX_NODES = 1_000_000  # node limit of one subset search
+MOST_NODES = 1_000_000  # node limit of one subset search
 EIGENVALUE_SHARE = 0.5 * (1 - 1 / math.sqrt(3))  # 0.2113: leaves a third of lambda_min (A6)
 ROUNDING = 1e-14  # an eigenvalue below this share of the largest squared length is rounding
 
@@ -73,7 +73,7 @@ def end_core_set(rule: CoreSetRule, evidence: Evidence) -> Subset | None:
     estimates, strength = plain_estimates(evidence, rule.basis)
     sweeps = total(evidence.counts, 1) // estimates.size
     size = stopping_size(rule, estimates, strength, sweeps)
-    return None if size < 0 else best_subset(estimates, size, MAX_NODES)
+    return None if size < 0 else best_subset(estimates, size, MOST_NODES)
 
 
 def core_set_of(n_vectors: int, rows: IntArray) -> IntArray:
@@ -89,7 +89,7 @@ def best_rows(vectors: FloatArray, size: int) -> IntArray:
     """The target and the best `size` protected vectors; vectors (L+1, d); (size+1,)."""
     rows = np.zeros(size + 1, np.int64)
     if size > 0:
-        best, _, _ = search_subset(vectors[1:], size, MAX_NODES)
+        best, _, _ = search_subset(vectors[1:], size, MOST_NODES)
         for row in range(size):
             rows[row + 1] = best[row] + 1
     return rows
@@ -116,7 +116,7 @@ def stopping_size(rule: CoreSetRule, estimates: FloatArray, strength: float, swe
     number = is_check(sweeps) if rule.kind == CERTIFIED else sweeps
     if number == 0:
         return -1
-    _, eigenvalue, _ = search_subset(estimates, rule.size, MAX_NODES)
+    _, eigenvalue, _ = search_subset(estimates, rule.size, MOST_NODES)
     longest = 0.0
     for i in range(L):
         longest = max(longest, dot(estimates[i], estimates[i]))
@@ -257,7 +257,7 @@ def certified_subset(rule: CoreSetRule, sets: Ellipsoids) -> Subset | None:
         size = int((np.linalg.svd(centre, compute_uv=False) > least).sum())
     if size == 0:
         return None
-    found = best_subset(centre, size, MAX_NODES)
+    found = best_subset(centre, size, MOST_NODES)
     return found if math.sqrt(max(found.eigenvalue, 0.0)) >= least else None
 
 

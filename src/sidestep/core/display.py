@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 DIGITS = 4
-MANY = 8  # numbers of an array that are shown
+NUMBERS_SHOWN = 8  # numbers of an array that are shown
 STYLE = "text-align:left;vertical-align:top;padding:1px 12px 1px 0"
 
 
-def told(thing: Any) -> dict[str, Any]:
+def non_defaults(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass that have no default or differ from it."""
     return {
         field.name: value
@@ -31,7 +31,7 @@ def _is(value: Any, default: Any) -> bool:
 
 def short(thing: Any) -> str:
     """A dataclass as the call that builds it, without defaults."""
-    inside = ", ".join(f"{name}={value!r}" for name, value in told(thing).items())
+    inside = ", ".join(f"{name}={value!r}" for name, value in non_defaults(thing).items())
     return f"{type(thing).__name__}({inside})"
 
 
@@ -42,8 +42,8 @@ def brief(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.{DIGITS}g}"
     if isinstance(value, np.ndarray):
-        more = " ..." if value.size > MANY else ""
-        return f"[{' '.join(brief(part) for part in value.ravel()[:MANY].tolist())}{more}]"
+        more = " ..." if value.size > NUMBERS_SHOWN else ""
+        return f"[{' '.join(brief(part) for part in value.ravel()[:NUMBERS_SHOWN].tolist())}{more}]"
     return str(value)
 
 

@@ -36,7 +36,7 @@ from sidestep.core.objective import expected_gain, expected_gains
 from sidestep.core.posterior import Posterior
 from sidestep.core.variance_reduction import variance
 
-CERTAIN = 1.0 - 1e-12  # largest share of a contest's variance that one measurement can remove
+MOST_REMOVED = 1.0 - 1e-12  # largest share of a contest's variance that one measurement can remove
 
 
 class Standing(NamedTuple):
@@ -131,7 +131,7 @@ def add_information(
         directions = (posterior.inverse @ slopes[:, :, None])[:, :, 0]
         along = posterior.noise[:, None] * (directions @ menu.columns)
         share = along * along / contested / (1.0 + square)
-        out -= np.log1p(-np.minimum(share, CERTAIN))
+        out -= np.log1p(-np.minimum(share, MOST_REMOVED))
 
 
 @compiled_as(add_information)
@@ -148,7 +148,7 @@ def _add_information_loop(
         weight = posterior.noise[v] ** 2 / contested
         for k in range(along.size):
             share = weight * along[k] * along[k] / (1.0 + square[v, k])
-            out[v, k] -= np.log1p(-min(share, CERTAIN))
+            out[v, k] -= np.log1p(-min(share, MOST_REMOVED))
 
 
 def best_measurement(information: FloatArray, costs: FloatArray) -> tuple[FloatArray, IntArray]:

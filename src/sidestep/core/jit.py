@@ -154,8 +154,8 @@ def cache_folder() -> str:
             return folder
     except OSError:
         pass
-    mine = f"sidestep-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    return os.path.join(tempfile.gettempdir(), mine, fingerprint())
+    private = f"sidestep-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    return os.path.join(tempfile.gettempdir(), private, fingerprint())
 
 
 @cache

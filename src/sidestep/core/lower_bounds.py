@@ -176,7 +176,7 @@ def unspanned_bound(horizon: Amount, norm_bound: float = 1.0, action_bound: floa
     """Larger regret of the pair `environments.hard.unspanned`, at least, for every policy: A M T / 2.
 
     No feedback distinguishes the two problems, and what is good in one is bad in the other
-    (docs/theory.md, Theorem 9). A player of chance reaches it.
+    (docs/theory.md, Theorem 9). A policy that plays at random reaches it.
 
     horizon        T, a number or an array
     norm_bound     M
@@ -271,7 +271,7 @@ def _informative_rounds(
 
 
 def lower_bound(horizon: Amount, noise_scale: float = 1.0, *, form: str = "printed") -> Amount:
-    """What the larger of two expected regrets is at least, for any player of the pair of the theorem.
+    """Lower bound on the larger of the two expected regrets, for every policy.
 
     "printed" knows no noise scale and starts at T = 256; its proof needs R >= 0.386 (C4). "corrected"
     is for Gaussian noise and the pair with alpha = sqrt(R) T^(-1/4), where alpha <= 1/4: gaps are at

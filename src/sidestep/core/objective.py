@@ -11,7 +11,7 @@ exceeds |x_i|, x the coefficients of P theta_0 in the protected vectors.
 
 `projected` and `within` take many draws and many actions at once; the functions after them are kernels.
 
-The expected penalty of a normal effect needs two formulas of a normal variable, `chance_above` and
+The expected penalty of a normal effect needs two formulas of a normal variable, `probability_above` and
 `expected_gain`; those with an s take many variables at once.
 """
 
@@ -26,7 +26,9 @@ from sidestep.core.linalg import ROUNDING, dot
 from sidestep.core.posterior import Posterior, all_spreads_of, effect_of, spreads_of
 from sidestep.core.problem import Limits
 
-CERTAIN = 7.0  # further than this from a limit, in standard deviations, the expected penalty is 0
+NEVER_BEYOND = (
+    7.0  # further than this from a limit, in standard deviations, the expected penalty is 0
+)
 
 
 def within(vectors: FloatArray, actions: FloatArray, limits: Limits) -> FloatArray:
@@ -138,7 +140,7 @@ def _expected_values_loop(
     values = effects[0, :n_arms].copy()
     for i in range(limits.penalty.size):
         side, spreads = effects[i + 1, :n_arms], spreads_of(posterior, i + 1, columns)[:n_arms]
-        over = np.maximum(side - limits.high[i], limits.low[i] - side) + CERTAIN * spreads
+        over = np.maximum(side - limits.high[i], limits.low[i] - side) + NEVER_BEYOND * spreads
         for k in range(n_arms):
             if over[k] > 0.0:
                 values[k] -= expected_fine(limits, i, side[k], spreads[k])
@@ -184,8 +186,8 @@ def _steepness_within_loop(
     steepness = np.ones(posterior.noise.size)
     for i in range(limits.penalty.size):
         mean, spread = effect_of(posterior, i + 1, action)
-        beyond = chance_above(limits.high[i] - mean, spread)
-        beyond += chance_above(mean - limits.low[i], spread)
+        beyond = probability_above(limits.high[i] - mean, spread)
+        beyond += probability_above(mean - limits.low[i], spread)
         steepness[i + 1] = limits.penalty[i] * (beyond if averaged else np.sqrt(beyond))
     return steepness
 
@@ -195,11 +197,11 @@ ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 @kernel
-def chance_above(behind: float, spread: float) -> float:
-    """Probability that a normal variable is above zero; mean -behind, standard deviation spread."""
-    if spread <= 0.0 or math.isinf(behind):
-        return 1.0 if behind < 0.0 else 0.0
-    return 0.5 * math.erfc(behind / (spread * ROOT_TWO))
+def probability_above(distance: float, spread: float) -> float:
+    """Probability that a normal variable with this standard deviation is so far above its mean."""
+    if spread <= 0.0 or math.isinf(distance):
+        return 1.0 if distance < 0.0 else 0.0
+    return 0.5 * math.erfc(distance / (spread * ROOT_TWO))
 
 
 @kernel
@@ -221,6 +223,6 @@ def expected_gains(behind: FloatArray, spread: FloatArray) -> FloatArray:
 
 
 def chances_above(behind: FloatArray, spread: FloatArray) -> FloatArray:
-    """`chance_above` of many variables at once, in numpy: not a kernel."""
+    """`probability_above` of many variables at once, in numpy: not a kernel."""
     certain = (spread <= 0.0) | np.isinf(behind)
     return np.where(certain, behind < 0.0, ndtr(-behind / np.where(certain, 1.0, spread)))

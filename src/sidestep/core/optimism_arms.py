@@ -28,7 +28,7 @@ from sidestep.core.linalg import add, copy_into, dot
 from sidestep.core.projection import first_order_values
 
 BLOCK = 128  # arms per block of compiled code, so that their data stay in the L1 cache
-MANY = 4096  # arms per block of numpy code
+NUMPY_BLOCK = 4096  # arms per block of numpy code
 # a squared length |theta|^2 below this share of |c|^2 + |theta - c|^2 is rounding: zero
 VANISHED = 1e-12
 
@@ -149,8 +149,8 @@ def along_action(
 ) -> None:
     """Values when theta_i = centre_i + shift_i a, from the forms alone; needs the metric PRECISION."""
     n, radii, products = rows.size, forms.workspace.radii[: rows.size], forms.workspace.products
-    for start in range(0, values.size, MANY):
-        part = slice(start, min(start + MANY, values.size))
+    for start in range(0, values.size, NUMPY_BLOCK):
+        part = slice(start, min(start + NUMPY_BLOCK, values.size))
         length, here = squared[part], forms.linear[rows, part]
         turn = _turns_of(printed, radii, length, here, forms.unit_width[rows, part])
         moved = here + turn
@@ -336,8 +336,8 @@ def along_inverse(
     """Values when theta_i = centre_i + shift_i V_i^-1 a; needs the metric COVARIANCE."""
     n, radii = rows.size, forms.workspace.radii[: rows.size]
     centre, inverse = evidence.centre[rows], evidence.inverse[rows]
-    for start in range(0, values.size, MANY):
-        part = slice(start, min(start + MANY, values.size))
+    for start in range(0, values.size, NUMPY_BLOCK):
+        part = slice(start, min(start + NUMPY_BLOCK, values.size))
         here, square = forms.linear[rows, part], forms.square[rows, part]
         turn = _turns_of(False, radii, menu.squared[part], here, forms.unit_width[rows, part])
         shift = np.where(square > 0.0, turn / square, 0.0)

@@ -22,7 +22,9 @@ from sidestep.core.jit import kernel
 from sidestep.core.linalg import add, apply, dot, project_off, unit
 from sidestep.core.optimism_ball_bound import dual_bound, dual_starts, eigen, pair_starts, whitener
 
-DEPENDENT = 1e-13  # a row is dependent if a smaller share of its length is orthogonal to the others
+NEARLY_DEPENDENT = (
+    1e-13  # a row is dependent if a smaller share of its length is orthogonal to the others
+)
 FEASIBLE = 1e-12  # largest constraint violation, at unit scale, that is attributed to rounding
 OPTIMAL = 1e-6  # relative gap below which no further start is tried
 
@@ -35,7 +37,7 @@ def orthonormal(rows: FloatArray) -> FloatArray:
     basis = np.zeros(rows.shape)
     for k in range(rows.shape[0]):
         rest = project_off(basis[:k], rows[k])
-        if dot(rest, rest) > DEPENDENT**2 * dot(rows[k], rows[k]):
+        if dot(rest, rest) > NEARLY_DEPENDENT**2 * dot(rows[k], rows[k]):
             add(basis[k], 1.0, unit(project_off(basis[:k], unit(rest))))
     return basis
 
@@ -245,7 +247,7 @@ def corner_starts(
         add(others[i - 1], -1.0, centre[i])
         alone = project_off(orthonormal(others), centre[i])
         width = dot(action, support_point(spread[i], action))
-        for k in range(2**count if dot(alone, alone) > DEPENDENT else 0):
+        for k in range(2**count if dot(alone, alone) > NEARLY_DEPENDENT else 0):
             move = (width if (k >> bit) & 1 else -width) - dot(action, centre[i])
             add(starts[k], move / dot(alone, alone), alone)
     return starts

@@ -109,7 +109,7 @@ class Posterior(NamedTuple):
     """A Gaussian for every vector."""
 
     mean: FloatArray  # (L+1, d)
-    inverse: FloatArray  # V^-1, (L+1, d, d)
+    inverse: FloatArray  # V^-1, (L+1, d, d); the covariance of vector v is noise[v]^2 inverse[v]
     noise: FloatArray  # R, (L+1,)
 
 

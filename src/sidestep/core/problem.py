@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
-from sidestep.core.display import brief, notebook_table, short, told
+from sidestep.core.display import brief, non_defaults, notebook_table, short
 from sidestep.core.validation import SLACK, as_numbers, check_integer, check_scale, is_finite, shown
 from sidestep.errors import InputError
 
@@ -244,7 +244,7 @@ class Problem:
         return short(self)
 
     def _repr_html_(self) -> str:
-        return notebook_table("Problem", told(self))
+        return notebook_table("Problem", non_defaults(self))
 
     @property
     def width(self) -> int:

@@ -19,11 +19,11 @@ A recommendation must not treat one rank as certain. `rank_odds` gives every ran
 the ratio of the posterior density to the prior density where the vectors have that rank.
 
 A Thompson policy assumes the smallest rank that the measurements do not contradict. The rank is reviewed
-whenever the number of measurements has grown by a tenth. In every SCEPTIC-th round the rival action and
-the measurement are chosen with the largest rank below d that is still possible: every direction counts
-whose singular value could still reach the resolution. So no direction that matters stays undecided for
-good, and no separate phase is needed. Rank d is never assumed: nothing would be left of the target, all
-actions would be equally good, and there would be nothing to find out. It has no odds either.
+whenever the number of measurements has grown by a tenth. In one round of DOUBT_EVERY the rival action
+and the measurement are chosen with the largest rank below d that is still possible: every direction
+counts whose singular value could still reach the resolution. So no direction that matters stays undecided
+for good, and no separate phase is needed. Rank d is never assumed: nothing would be left of the target,
+all actions would be equally good, and there would be nothing to find out. It has no odds either.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from sidestep.core.problem import Problem
 from sidestep.errors import InputError
 
 PASSES = 12  # passes of the alternating fit
-NEXT_TO_NOTHING = 0.1  # squared distance to rank k below which larger ranks are not fitted
+NEARLY_FITTED = 0.1  # squared distance to rank k below which larger ranks are not fitted
 
 
 class Spectrum(NamedTuple):
@@ -115,7 +115,7 @@ def rank_odds(posterior: Posterior) -> FloatArray:
     logs, distance = np.empty(min(len(centre), largest_rank(centre.shape[1]))), np.inf
     for k in range(1, len(logs) + 1):
         fitted = centre
-        if distance > NEXT_TO_NOTHING:
+        if distance > NEARLY_FITTED:
             fitted = closest_of_rank(centre, precision, k)
         left = centre - fitted
         distance = float(np.einsum("ij,ijk,ik->", left, precision, left))
@@ -170,7 +170,7 @@ def _shares(basis: FloatArray, precision: FloatArray, pulled: FloatArray) -> Flo
     return np.asarray(np.linalg.solve(system, (pulled @ basis.T)[:, :, None])[:, :, 0])
 
 
-SCEPTIC = 8
+DOUBT_EVERY = 8
 
 
 class Ranks(NamedTuple):
@@ -182,9 +182,9 @@ class Ranks(NamedTuple):
 
 @kernel
 def doubted_rank(ranks: Ranks, counts: IntArray) -> int:
-    """The rank for the rival and the measurement of this round: in every SCEPTIC-th the possible one."""
-    sceptical = total(counts, 0) % SCEPTIC == SCEPTIC - 1
-    return ranks.possible if sceptical else ranks.assumed
+    """The rank for the rival and the measurement: in one round of DOUBT_EVERY the possible one."""
+    doubts = total(counts, 0) % DOUBT_EVERY == DOUBT_EVERY - 1
+    return ranks.possible if doubts else ranks.assumed
 
 
 def is_reviewed(problem: Problem) -> bool:
@@ -227,6 +227,6 @@ def resolution_of(problem: Problem) -> float:
     if problem.eigenvalue is not None:
         return float(np.sqrt(problem.eigenvalue))
     raise InputError(
-        "a Thompson player needs one of the problem's subspace_dim, eigenvalue or resolution "
+        "a Thompson policy needs one of the problem's subspace_dim, eigenvalue or resolution "
         "(the rank cannot be certified from data alone), or a tolerance, got none"
     )

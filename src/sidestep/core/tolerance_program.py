@@ -17,7 +17,7 @@ from sidestep.core.objective import value_within
 from sidestep.core.problem import Limits
 from sidestep.errors import SidestepError
 
-PRECISION = 1e-12
+ACCURACY = 1e-12
 
 
 def best_within(body: Body, limits: Limits, vectors: FloatArray) -> tuple[FloatArray, float]:
@@ -96,7 +96,7 @@ def _round(
             {"type": "ineq", "fun": lambda z: left - moved @ z, "jac": lambda z: -moved},
             {"type": "ineq", "fun": lambda z: 1.0 - z[:d] @ z[:d], "jac": inward},
         ),
-        options={"ftol": PRECISION, "maxiter": 200},
+        options={"ftol": ACCURACY, "maxiter": 200},
     )
     inside = found.x[:d] / max(1.0, float(np.linalg.norm(found.x[:d])))
     return np.asarray(body.centre + axes @ inside)

@@ -139,8 +139,10 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def check_knobs(name: str, maker: Callable[..., Any], given: Iterable[str], *unsaid: str) -> None:
-    """Raise unless `maker` has knobs of these names; `unsaid` are parameters that are not knobs."""
+def check_knobs(
+    name: str, maker: Callable[..., Any], given: Iterable[str], *not_knobs: str
+) -> None:
+    """Raise unless `maker` has knobs of these names; `not_knobs` are parameters that are not knobs."""
     try:
         taken = inspect.signature(maker).parameters.values()
     except (TypeError, ValueError) as error:
@@ -148,7 +150,7 @@ def check_knobs(name: str, maker: Callable[..., Any], given: Iterable[str], *uns
     if any(knob.kind is knob.VAR_KEYWORD for knob in taken):
         return
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    known = {k.name: k.name for k in taken if k.kind in named and k.name not in unsaid}
+    known = {k.name: k.name for k in taken if k.kind in named and k.name not in not_knobs}
     for knob in given:
         look_up(f"knob of {name}", knob, known)
 

@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
 
 def held_out(kind: str, noise_scale: float = 0.1, *, seed: int = 0) -> Instance:
-    """One world of a kind that no player was tuned on.
+    """One world of a kind that no policy was tuned on.
 
     kind          "low-rank": 100 arms in R^10 that three factors explain up to a tenth;
                   "interactions": four drugs at three doses with products, 80 arms of different lengths;

@@ -116,7 +116,7 @@ class _Worker:
     def __init__(self) -> None:
         self.pipe, theirs = FRESH.Pipe()
         self.process = FRESH.Process(target=_serve, args=(theirs,), daemon=True)
-        start_deaf(self.process)
+        start_without_ctrl_c(self.process)
         theirs.close()  # so that the pipe ends with the process
 
     def take(self, work: Work, job: Any, tries: int) -> None:
@@ -214,7 +214,7 @@ def _checked_address(address: str) -> str:
 CAN_BLOCK = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
-def start_deaf(process: BaseProcess) -> None:
+def start_without_ctrl_c(process: BaseProcess) -> None:
     """Start a process that does not receive Ctrl-C (a terminal sends it to every process at once).
 
     The process inherits the set of blocked signals. The helper process of multiprocessing, which starts

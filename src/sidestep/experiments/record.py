@@ -71,7 +71,7 @@ def write_numbers(
 class Trace:
     """One run, round by round (or every n-th round and the last), as `simulate` returns it.
 
-    What happened is read off its columns, an entry a kept round: `round`, `index`, `action`, `arm`,
+    Columns with one entry per recorded round: `round`, `index`, `action`, `arm`,
     `phase`, `value`, `width`, `feedback`, `regret`, `cumulative_regret`. `counts` is of all rounds,
     `warnings` what a person should know, and `to_frame()` the columns as a table.
 

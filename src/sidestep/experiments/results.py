@@ -44,15 +44,15 @@ def versions() -> dict[str, str]:
     return found
 
 
-def to_parquet(job: Job, trace: Trace, player: Mapping[str, Any], seconds: float) -> bytes:
-    """A run as the bytes of a file; `player` is `notes_of(policy)`."""
+def to_parquet(job: Job, trace: Trace, notes: Mapping[str, Any], seconds: float) -> bytes:
+    """A run as the bytes of a file; `notes` is `notes_of(policy)`."""
     notes = {
         "format": FORMAT,
         "id": job.id,
         "fingerprint": job.fingerprint,
         "job": job._asdict(),
         "policy": trace.policy,
-        **player,
+        **notes,
         "counts": trace.counts.tolist(),
         "seconds": seconds,
         "versions": versions(),

@@ -66,7 +66,7 @@ class Progress(NamedTuple):
 OnProgress = Callable[[Progress], None]
 
 
-def players_of(job: Job) -> tuple[Any, Any]:
+def policy_and_world(job: Job) -> tuple[Any, Any]:
     """The policy and the world of a job."""
     instance = world_from_config(job.world, job.world_knobs, job.seed)
     problem = overridden(instance.problem, job.told)
@@ -95,7 +95,9 @@ def run_job(job: Job) -> Finished | Failed:
     """Play one run; the data are the same wherever it is played."""
     try:
         with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
-            policy, instance = players_of(job)  # warnings are silenced: check_jobs has shown them
+            policy, instance = policy_and_world(
+                job
+            )  # warnings are silenced: check_jobs has shown them
             start = time.perf_counter()
             fast = should_compile(policy, instance, job.rounds)
             trace = simulate(policy, instance, job.horizon, job.seed, job.every, compiled=fast)
@@ -135,7 +137,7 @@ def check_jobs(spec: Spec) -> dict[Loop, Job]:
         if job.run or job.tuning:
             continue
         try:
-            policy, instance = players_of(job)
+            policy, instance = policy_and_world(job)
             if should_compile(policy, instance, job.rounds):
                 loop = shape_of(policy.knobs), isinstance(instance.actions, SOLIDS)
                 loops.setdefault(loop, job)
@@ -152,7 +154,7 @@ def check_jobs(spec: Spec) -> dict[Loop, Job]:
 def compile_loop(job: Job) -> str:
     """Compile the loop of a job by playing two rounds; processes that start later find it cached."""
     with warnings.catch_warnings(action="ignore", category=UnreachedDirectionsWarning):
-        policy, instance = players_of(job)
+        policy, instance = policy_and_world(job)
         simulate(policy, instance, SHORT, job.seed, compiled=True)
     return job.policy
 

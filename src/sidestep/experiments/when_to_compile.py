@@ -23,7 +23,7 @@ from sidestep.policies.builtin import BuiltinPolicy
 TIER = 3000  # rounds
 # an interpreted round with an optimisation problem takes as long as so many other rounds
 SOLVING = 20
-MANY = 100_000  # interpreted rounds above which there is a warning
+WARNED_FROM = 100_000  # interpreted rounds above which there is a warning
 
 _played: Counter[tuple[str, bool]] = Counter()
 
@@ -48,7 +48,7 @@ def note_interpreted(rounds: int) -> None:
     if is_installed():
         return
     _say_how_to_compile()
-    if rounds > MANY:
+    if rounds > WARNED_FROM:
         warnings.warn(
             f"{rounds:,} rounds without a compiler take milliseconds each: "
             'pip install "sidestep[lab]" brings one',

@@ -31,7 +31,7 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.core.best_action import Found, Place
 from sidestep.core.confidence import Confidence
 from sidestep.core.core_set import NO_SWEEPS, Sweeps, next_check
-from sidestep.core.display import notebook_table, short, told
+from sidestep.core.display import non_defaults, notebook_table, short
 from sidestep.core.estimator import Evidence, absorb, absorb_with, copy_evidence, fade, no_evidence
 from sidestep.core.jit import by_type, ieee_arithmetic, kernel
 from sidestep.core.linalg import copy_into, dot, total
@@ -212,9 +212,9 @@ class BuiltinPolicy:
         return short(self)
 
     def _repr_html_(self) -> str:
-        knobs = {name: value for name, value in told(self).items() if name != "problem"}
+        knobs = {name: value for name, value in non_defaults(self).items() if name != "problem"}
         what = (type(self).__doc__ or "").partition("\n")[0]
-        rows = {"what": what, **knobs, **told(self.problem)}
+        rows = {"what": what, **knobs, **non_defaults(self.problem)}
         return notebook_table(type(self).__name__, rows)
 
     def init(self) -> State:

@@ -126,7 +126,7 @@ def _buys(
 
 
 class Contest(NamedTuple):
-    """The comparison of two actions."""
+    """The comparison of the best actions of two draws, which a measurement is to decide."""
 
     slopes: FloatArray  # gradient of the difference of their rewards; (L+1, d)
     played: FloatArray  # the best action of the first draw; (d,)
@@ -174,8 +174,8 @@ def _choose(
     drawn, weights = draw(effects, draws.normals, 2), row_weights(effects)
     d, assumed = drawn.shape[2], learned.ranks.assumed
     doubted = doubted_rank(learned.ranks, learned.evidence.counts)
-    chance = draws.normals[:d]
-    view = pooled_frame(drawn[0], weights, assumed)
+    chance = draws.normals[:d]  # a direction for a solid, where a draw leaves nothing of the target
+    view = pooled_frame(drawn[0], weights, assumed)  # view.rest: the drawn target, projected
     played = best_along(place, view.rest, chance)
     rival = best_along(place, pooled_frame(drawn[1], weights, doubted).rest, chance).action
     slopes, differ = _contest(view, played.action[:d], rival[:d])

@@ -60,9 +60,9 @@ class Restrictions:
     >>> import numpy as np, sidestep as ss
     >>> world = ss.environments.failure()
     >>> policy = ss.DirectedThompson(world.problem)
-    >>> told = ss.Restrictions(allowed=[1], measure_only=[0])
+    >>> given = ss.Restrictions(allowed=[1], measure_only=[0])
     >>> rng = np.random.default_rng(0)
-    >>> decision = policy.ask(policy.init(), world.actions, rng, restrictions=told)
+    >>> decision = policy.ask(policy.init(), world.actions, rng, restrictions=given)
     >>> decision.arm, decision.query.index
     (1, 0)
     """
@@ -91,75 +91,75 @@ class Restrictions:
             )
 
 
-def checked_restrictions(problem: Problem, told: object, last: FloatArray) -> Restrictions:
+def checked_restrictions(problem: Problem, given: object, last: FloatArray) -> Restrictions:
     """The restrictions; raises one sentence if they do not fit this problem.
 
     last: the action of the last tell, used where the restrictions give no `last`.
     """
-    if not isinstance(told, Restrictions):
-        raise InputError(f"restrictions must be a Restrictions, got {shown(told)}")
-    named = [] if told.measure is None else [told.measure]
-    for index in (*(told.measure_only or ()), *named):
+    if not isinstance(given, Restrictions):
+        raise InputError(f"restrictions must be a Restrictions, got {shown(given)}")
+    named = [] if given.measure is None else [given.measure]
+    for index in (*(given.measure_only or ()), *named):
         check_integer("measure", index, low=0, high=problem.n_protected)
-    if told.measure_only is not None and told.measure not in (None, *told.measure_only):
-        raise InputError(f"measure must be one of measure_only, got {told.measure}")
+    if given.measure_only is not None and given.measure not in (None, *given.measure_only):
+        raise InputError(f"measure must be one of measure_only, got {given.measure}")
     for name in ("largest_step", "last"):
-        shape = np.shape(getattr(told, name) if getattr(told, name) is not None else 0.0)
+        shape = np.shape(getattr(given, name) if getattr(given, name) is not None else 0.0)
         if shape not in ((), (problem.dim,)):
             raise InputError(f"{name} must have {problem.dim} coordinates, got shape {shape}")
-    return told if told.last is not None else replace(told, last=last[: problem.dim])
+    return given if given.last is not None else replace(given, last=last[: problem.dim])
 
 
-def playable(actions: Actions, told: Restrictions) -> Actions:
+def playable(actions: Actions, given: Restrictions) -> Actions:
     """The part of the actions that may be played: fewer arms, or a smaller box.
 
     The other solids are not closed under a step limit; there the action itself is moved back, by
     `within_reach`.
     """
     if isinstance(actions, Arms):
-        return _arms(actions, told)
-    if told.allowed is not None:
+        return _arms(actions, given)
+    if given.allowed is not None:
         raise InputError(
             f"allowed must be rows of arms, got {type(actions).__name__}: hand over a smaller one"
         )
-    if told.largest_step is None:
+    if given.largest_step is None:
         return actions
     if isinstance(actions, Box):
-        return _box(actions, told)
-    if not actions.contains(np.asarray(told.last)):
+        return _box(actions, given)
+    if not actions.contains(np.asarray(given.last)):
         raise InputError(f"last must be an action of the {type(actions).__name__}, got none of it")
     return actions
 
 
-def within_reach(told: Restrictions, action: FloatArray) -> FloatArray:
+def within_reach(given: Restrictions, action: FloatArray) -> FloatArray:
     """The action, or the farthest point from `last` towards it that the step limit allows."""
-    if told.largest_step is None:
+    if given.largest_step is None:
         return action
-    last, step = np.asarray(told.last, dtype=float), np.asarray(told.largest_step, dtype=float)
+    last, step = np.asarray(given.last, dtype=float), np.asarray(given.largest_step, dtype=float)
     moved = np.abs(action - last)
     share = float(np.min(np.where(moved > step, step / np.maximum(moved, 1e-300), 1.0)))
     return action if share >= 1.0 else last + share * (action - last)
 
 
-def _arms(arms: Arms, told: Restrictions) -> Arms:
+def _arms(arms: Arms, given: Restrictions) -> Arms:
     """The arms that are allowed and within the step limit."""
     rows = np.arange(len(arms)) if arms.rows is None else np.asarray(arms.rows)
     fits = np.ones(len(arms), dtype=bool)
-    if told.allowed is not None:
-        unknown = sorted(set(told.allowed) - set(rows.tolist()))
+    if given.allowed is not None:
+        unknown = sorted(set(given.allowed) - set(rows.tolist()))
         if unknown:
             raise InputError(f"allowed must name rows of the arms, got {unknown[0]}")
-        fits &= np.isin(rows, told.allowed)
-    if told.largest_step is not None:
-        step = np.asarray(told.largest_step, dtype=float) + SLACK * max(arms.longest, 1.0)
-        fits &= (np.abs(arms.vectors - np.asarray(told.last)) <= step).all(axis=1)
+        fits &= np.isin(rows, given.allowed)
+    if given.largest_step is not None:
+        step = np.asarray(given.largest_step, dtype=float) + SLACK * max(arms.longest, 1.0)
+        fits &= (np.abs(arms.vectors - np.asarray(given.last)) <= step).all(axis=1)
     if not fits.any():
         raise InputError("allowed and largest_step must leave an arm, got none that fits both")
     return arms if fits.all() else arms.only(fits)
 
 
-def _box(box: Box, told: Restrictions) -> Box:
-    last, step = np.asarray(told.last, dtype=float), np.asarray(told.largest_step, dtype=float)
+def _box(box: Box, given: Restrictions) -> Box:
+    last, step = np.asarray(given.last, dtype=float), np.asarray(given.largest_step, dtype=float)
     low, high = np.maximum(box.low, last - step), np.minimum(box.high, last + step)
     if (low > high).any():
         raise InputError("largest_step must leave an action of the box, got none so near to last")
@@ -203,28 +203,28 @@ def ask_restricted(
     restrictions: Restrictions,
 ) -> Decision:
     """What to play and what to measure under restrictions; learned: with pending queries included."""
-    told = checked_restrictions(policy.problem, restrictions, state.evidence.last)
+    given = checked_restrictions(policy.problem, restrictions, state.evidence.last)
     evidence = learned.evidence
-    here = None if told.price_cap is None else _standpoint(policy, posteriors, learned)
-    menu = playable(actions, told)
-    if here is not None and isinstance(menu, Arms):
-        menu = _affordable(here, menu, told)
-    if told.purpose == CONFIRM:
-        decision = _confirmation(policy, state, evidence, menu, told)
+    standpoint = None if given.price_cap is None else _standpoint(policy, posteriors, learned)
+    menu = playable(actions, given)
+    if standpoint is not None and isinstance(menu, Arms):
+        menu = _affordable(standpoint, menu, given)
+    if given.purpose == CONFIRM:
+        decision = _confirmation(policy, state, evidence, menu, given)
     else:
-        knobs = _knobs(policy, told)
+        knobs = _knobs(policy, given)
         decision = policy.decide(learned, posteriors, menu, rng, knobs)
     action = decision.query.action
     if isinstance(menu, Arms):
         _check_on_menu(policy, decision)
     else:
-        action = _drawn_back(here, menu, told, action)
-    index = _measurable(policy, evidence, told, Query(action, decision.query.index))
+        action = _moved_back(standpoint, menu, given, action)
+    index = _measurable(policy, evidence, given, Query(action, decision.query.index))
     decision = replace(decision, query=Query(action, index))
     decision = policy.explained(decision, state, learned, posteriors, menu)
-    if here is None or isinstance(menu, Arms):
+    if standpoint is None or isinstance(menu, Arms):
         return decision
-    return replace(decision, price=_price(here, _best(here, menu, told), action))
+    return replace(decision, price=_price(standpoint, _best(standpoint, menu, given), action))
 
 
 def _standpoint(
@@ -233,55 +233,55 @@ def _standpoint(
     """The standpoint of the policy; raises one sentence if it cannot price an action."""
     if posteriors is None:
         raise InputError(
-            "price_cap needs a policy that has a posterior (the Thompson players do), "
+            "price_cap needs a policy that has a posterior (the Thompson policies do), "
             f"got {type(policy).__name__}"
         )
     return standpoint_of(policy.problem, posteriors, learned.ranks.assumed)
 
 
-def _knobs(policy: BuiltinPolicy, told: Restrictions) -> Any:
+def _knobs(policy: BuiltinPolicy, given: Restrictions) -> Any:
     """The knobs of a policy that weighs costs; vectors that cannot be measured now have infinite cost."""
-    if told.measure_only is None or not hasattr(policy.knobs, "costs"):
+    if given.measure_only is None or not hasattr(policy.knobs, "costs"):
         return policy.knobs
     costs = np.full(policy.problem.n_vectors, np.inf)
-    can = list(told.measure_only)
+    can = list(given.measure_only)
     costs[can] = policy.knobs.costs[can]
     return policy.knobs._replace(costs=costs)
 
 
-def _affordable(here: Standpoint, arms: Arms, told: Restrictions) -> Arms:
+def _affordable(standpoint: Standpoint, arms: Arms, given: Restrictions) -> Arms:
     """The arms whose price against the best of them is within the cap."""
-    values = values_at(here, np.asarray(arms.vectors))
-    fits = values.max() - values <= told.price_cap
+    values = values_at(standpoint, np.asarray(arms.vectors))
+    fits = values.max() - values <= given.price_cap
     return arms if fits.all() else arms.only(fits)
 
 
-def _drawn_back(
-    here: Standpoint | None, solid: Solid, told: Restrictions, action: FloatArray
+def _moved_back(
+    standpoint: Standpoint | None, solid: Solid, given: Restrictions, action: FloatArray
 ) -> FloatArray:
     """An action of a solid, moved back until the step limit and the price cap allow it.
 
     The expected loss is convex in the action, so the price only grows on the way from the best action.
     """
-    action = within_reach(told, action)
-    if here is None:
+    action = within_reach(given, action)
+    if standpoint is None:
         return action
-    best, cap = _best(here, solid, told), float(told.price_cap or 0.0)
-    if _price(here, best, action) <= cap:
+    best, cap = _best(standpoint, solid, given), float(given.price_cap or 0.0)
+    if _price(standpoint, best, action) <= cap:
         return action
     way = best + np.linspace(0.0, 1.0, POINTS)[:, None] * (action - best)
-    values = values_at(here, way)
+    values = values_at(standpoint, way)
     return np.array(way[np.flatnonzero(values[0] - values <= cap)[-1]])
 
 
-def _best(here: Standpoint, solid: Solid, told: Restrictions) -> FloatArray:
+def _best(standpoint: Standpoint, solid: Solid, given: Restrictions) -> FloatArray:
     """Today's best action of a solid, within the step limit."""
-    return within_reach(told, best_in_solid(here, solid))
+    return within_reach(given, best_in_solid(standpoint, solid))
 
 
-def _price(here: Standpoint, best: FloatArray, action: FloatArray) -> float:
+def _price(standpoint: Standpoint, best: FloatArray, action: FloatArray) -> float:
     """Expected loss of an action against the best."""
-    worth = values_at(here, np.stack([best, action]))
+    worth = values_at(standpoint, np.stack([best, action]))
     return max(float(worth[0] - worth[1]), 0.0)
 
 
@@ -293,11 +293,13 @@ def _check_on_menu(policy: BuiltinPolicy, decision: Decision) -> None:
         )
 
 
-def _measurable(policy: BuiltinPolicy, evidence: Evidence, told: Restrictions, query: Query) -> int:
+def _measurable(
+    policy: BuiltinPolicy, evidence: Evidence, given: Restrictions, query: Query
+) -> int:
     """The chosen vector; if it cannot be measured, the least known of those that can."""
-    if told.measure_only is None or query.index in told.measure_only:
+    if given.measure_only is None or query.index in given.measure_only:
         return query.index
-    can, problem = list(told.measure_only), policy.problem
+    can, problem = list(given.measure_only), policy.problem
     action = problem.lifted(np.array(query.action))
     noise = np.nan_to_num(policy.knobs.confidence.noise[can], nan=1.0)
     spread = noise**2 * np.array([action @ evidence.inverse[v] @ action for v in can])
@@ -305,26 +307,26 @@ def _measurable(policy: BuiltinPolicy, evidence: Evidence, told: Restrictions, q
 
 
 def _confirmation(
-    policy: BuiltinPolicy, state: State, evidence: Evidence, menu: Actions, told: Restrictions
+    policy: BuiltinPolicy, state: State, evidence: Evidence, menu: Actions, given: Restrictions
 ) -> Decision:
     """The recommended action, and the vector whose effect is least settled there."""
     advice = recommend(policy, state, menu, LEVEL)
-    index = told.measure
+    index = given.measure
     if index is None:
-        index = _least_settled(policy, replace(state, evidence=evidence), advice.action, told)
+        index = _least_settled(policy, replace(state, evidence=evidence), advice.action, given)
     query = Query(advice.action, index)
     return Decision(query, CONFIRM, advice.reward.estimate, advice.arm, spectrum=advice.spectrum)
 
 
 def _least_settled(
-    policy: BuiltinPolicy, state: State, action: FloatArray, told: Restrictions
+    policy: BuiltinPolicy, state: State, action: FloatArray, given: Restrictions
 ) -> int:
     """The protected outcome with the widest interval in units of its tolerance, settled ones last."""
     problem, belief = policy.problem, belief_of(policy, state)
     effects = effects_of(belief, action[None], LEVEL)
     estimate, half = effects.estimate[:, 0], effects.half[:, 0]
     units, limits = _units(problem), problem.limits
-    can = range(problem.n_vectors) if told.measure_only is None else told.measure_only
+    can = range(problem.n_vectors) if given.measure_only is None else given.measure_only
     protected = [index for index in can if index > 0] or list(can)
 
     def doubt(index: int) -> tuple[bool, float]:

@@ -83,7 +83,7 @@ def check_equal_costs(problem: Problem, policy: str) -> None:
     if np.ptp(per_vector(problem.costs, problem.n_vectors)) > 0:
         raise InputError(
             f"costs must be the same for every vector, as {policy} does not weigh them "
-            f"(the Thompson players do), got {shown(problem.costs)}"
+            f"(the Thompson policies do), got {shown(problem.costs)}"
         )
 
 
@@ -91,13 +91,13 @@ def _check_aim(problem: Problem, *, follows_tolerances: bool, learns_levels: boo
     """Raise if the policy would ignore the tolerances or the levels of the problem."""
     if problem.tolerance is not None and not follows_tolerances:
         raise InputError(
-            "this policy plays the projected reward and must be told no tolerance, got one "
-            "(the Thompson players, InformationDirected and EpsilonGreedy play within tolerances)"
+            "this policy plays the projected reward and does not support tolerances, got one "
+            "(the Thompson policies, InformationDirected and EpsilonGreedy play within tolerances)"
         )
     if problem.intercept and problem.tolerance is None and not learns_levels:
         raise InputError(
             "intercept must be False, as this policy learns no levels for the projected reward "
-            "(the Thompson players do), got True"
+            "(the Thompson policies do), got True"
         )
 
 

@@ -35,7 +35,7 @@ KEYS[CODED] = KEYS[UNSIGNED] | {"fingerprint"}
 KEYS[STATE_VERSION] = KEYS[CODED] | {"ranks", "exact"}
 WHOLE = ("counts", "streak", "core_set")  # integer fields
 NOT_NEGATIVE = ("counts", "streak", "core_set", "weight", "misfit")
-ROUNDING = 1e-6  # how far below zero an eigenvalue may be by rounding, as a share of the largest
+BELOW_ZERO = 1e-6  # how far below zero an eigenvalue may be by rounding, as a share of the largest
 
 
 class Learned(NamedTuple):
@@ -83,15 +83,15 @@ class State:
         return int(self.evidence.counts.sum())
 
     def __repr__(self) -> str:
-        whose = "" if self.fingerprint is None else f"{self.fingerprint.policy}, "
-        return f"State({whose}round {self.round}, counts {self.evidence.counts.tolist()})"
+        owner = "" if self.fingerprint is None else f"{self.fingerprint.policy}, "
+        return f"State({owner}round {self.round}, counts {self.evidence.counts.tolist()})"
 
     def _repr_html_(self) -> str:
         counts = self.evidence.counts
         rows = {f"measurements of outcome {i}": int(count) for i, count in enumerate(counts)}
-        whose = {} if self.fingerprint is None else {"policy": self.fingerprint.policy}
+        owner = {} if self.fingerprint is None else {"policy": self.fingerprint.policy}
         rounds = f"{self.round} round{'s' * (self.round != 1)}"
-        return notebook_table(f"State after {rounds}", whose | rows)
+        return notebook_table(f"State after {rounds}", owner | rows)
 
     def to_json(self) -> str:
         """The state as text; `state_from_json` gives it back to the last bit."""
@@ -102,9 +102,9 @@ class State:
             "ranks": self.ranks._asdict(),
             "exact": self.exact,
         }
-        whose = None if self.fingerprint is None else self.fingerprint._asdict()
+        written = None if self.fingerprint is None else self.fingerprint._asdict()
         return json.dumps(
-            {"version": STATE_VERSION, "fingerprint": whose, **content}, allow_nan=False
+            {"version": STATE_VERSION, "fingerprint": written, **content}, allow_nan=False
         )
 
 
@@ -125,11 +125,11 @@ def as_json(value: object) -> Any:
 
 
 def read_state(
-    mine: Fingerprint, problem: Problem, first: State, text: str, *, reviews_rank: bool
+    own: Fingerprint, problem: Problem, first: State, text: str, *, reviews_rank: bool
 ) -> State:
     """State from the text that `to_json` wrote, checked against the policy that reads it.
 
-    mine: the fingerprint of that policy; first: its state before the first round; reviews_rank: whether
+    own: the fingerprint of that policy; first: its state before the first round; reviews_rank: whether
     it reviews a rank that is not known.
     """
     content, arrays = _parsed(text)
@@ -144,13 +144,13 @@ def read_state(
     for name in ("gram", "inverse"):
         _check_definite(name, arrays[name])
     core_set = arrays.pop("core_set")
-    whose = _fingerprint(content.get("fingerprint"))
+    written = _fingerprint(content.get("fingerprint"))
     if content["version"] <= CODED:
         found = _decoded(core_set, first, reviewed=reviews_rank and is_reviewed(problem))
     else:
         _check_members(core_set, 1)
         found = core_set, _ranks(content["ranks"], problem), _truth("exact", content["exact"])
-    state = State(Evidence(**arrays), *found, whose)
+    state = State(Evidence(**arrays), *found, written)
     if content["version"] == UNSIGNED:
         warnings.warn(
             "this state is of version 2, which does not say whose it is: make sure that problem and "
@@ -158,9 +158,9 @@ def read_state(
             UnsignedStateWarning,
             stacklevel=4,
         )
-        return dataclasses.replace(state, fingerprint=mine)
-    if whose is not None:
-        _check_same(mine, whose, problem)
+        return dataclasses.replace(state, fingerprint=own)
+    if written is not None:
+        _check_same(own, written, problem)
     elif state.to_json() != dataclasses.replace(first, fingerprint=None).to_json():
         raise InputError("state must say which policy wrote it, got measurements without a policy")
     return state
@@ -244,7 +244,7 @@ def _check_definite(name: str, matrices: FloatArray) -> None:
     """Raise unless every matrix is symmetric and has no eigenvalue below zero, up to rounding."""
     for row, matrix in enumerate(matrices):
         values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
-        slack = ROUNDING * np.abs(values).max()
+        slack = BELOW_ZERO * np.abs(values).max()
         if values[0] < -slack or np.abs(matrix - matrix.T).max() > slack:
             raise InputError(
                 f"state must have a positive definite {name} for every vector, "
@@ -261,23 +261,25 @@ def _fingerprint(value: object) -> Fingerprint | None:
     return Fingerprint(**value)
 
 
-def _check_same(mine: Fingerprint, whose: Fingerprint, problem: Problem) -> None:
+def _check_same(own: Fingerprint, written: Fingerprint, problem: Problem) -> None:
     """Raise unless a state was written by a policy like this one, for a problem like this one."""
-    if whose.policy != mine.policy:
-        raise InputError(f"state must be that of a {mine.policy}, got one of {shown(whose.policy)}")
+    if written.policy != own.policy:
+        raise InputError(
+            f"state must be that of a {own.policy}, got one of {shown(written.policy)}"
+        )
     # where an older version did not have a field yet, it behaved as with today's default
-    known = {**_defaults(problem), **_mapping("problem", whose.problem)}
-    _compare("state must be of a problem with", mine.problem, known)
-    _compare("state must be learned with", mine.learning, _mapping("learning", whose.learning))
+    known = {**_defaults(problem), **_mapping("problem", written.problem)}
+    _compare("state must be of a problem with", own.problem, known)
+    _compare("state must be learned with", own.learning, _mapping("learning", written.learning))
 
 
-def _compare(sentence: str, mine: Mapping[str, Any], whose: Mapping[str, Any]) -> None:
-    for name in [*mine, *(set(whose) - set(mine))]:
-        if name not in mine:
-            raise InputError(f"{sentence} what this policy knows, got {shown(name)} as well")
-        if name not in whose or whose[name] != mine[name]:
-            came = shown(whose[name]) if name in whose else "nothing"
-            raise InputError(f"{sentence} {name} = {shown(mine[name])}, got {came}")
+def _compare(sentence: str, own: Mapping[str, Any], written: Mapping[str, Any]) -> None:
+    for name in [*own, *(set(written) - set(own))]:
+        if name not in own:
+            raise InputError(f"{sentence} known fields alone, got {shown(name)} as well")
+        if name not in written or written[name] != own[name]:
+            came = shown(written[name]) if name in written else "nothing"
+            raise InputError(f"{sentence} {name} = {shown(own[name])}, got {came}")
 
 
 def _mapping(name: str, value: object) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from sidestep.policies.advice.posterior_summary import WIDER, Standpoint, slopes
 from sidestep.policies.base import Interval
 
 WITHIN, BEYOND, OPEN = "within", "beyond", "not settled"
-MANY = 10_000  # if more results than this are needed, no number is given
+MOST_RESULTS = 10_000  # if more results than this are needed, no number is given
 
 
 class Settling(NamedTuple):
@@ -133,6 +133,6 @@ def narrowing(
     gap = max(min(high - estimate, estimate - low), estimate - high, low - estimate)
     excess = own - (gap / reach) ** 2
     slack = math.inf if excess <= 0.0 else shared**2 / excess - whole
-    more = math.ceil(unit / slack) if slack > unit / MANY else None
+    more = math.ceil(unit / slack) if slack > unit / MOST_RESULTS else None
     left = own - shared**2 / (whole + (unit / more if more else 0.0))
     return Narrowing(index, more, reach * math.sqrt(max(left, 0.0)))

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sidestep.policies.builtin import BuiltinPolicy
 
 WIDER = 1.1
-CERTAIN = 0.05  # a rank that the spectrum excludes at this level gets probability 0
+EXCLUDED_AT = 0.05  # a rank that the spectrum excludes at this level gets probability 0
 
 
 class Belief(NamedTuple):
@@ -139,7 +139,7 @@ def odds_of(problem: Problem, belief: Belief) -> FloatArray:
     found = rank_odds(belief.posterior)
     odds[1 : len(found) + 1] = found
     if problem.resolution is not None or problem.eigenvalue is not None:
-        seen = spectrum_of(problem, belief.posterior, belief.variance, CERTAIN)
+        seen = spectrum_of(problem, belief.posterior, belief.variance, EXCLUDED_AT)
         reach = np.clip((seen.separated, seen.separated + seen.undecided), 1, len(found))
         kept = np.clip(np.arange(len(odds)), *reach)
         return np.bincount(kept, odds, minlength=len(odds)).astype(float)

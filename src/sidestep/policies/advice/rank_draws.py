@@ -47,13 +47,13 @@ def draw_of_ranks(belief: Belief, odds: FloatArray, norm_bound: float, rng: Gene
     starts = _directions(vectors[0], row_weights(posterior))
     ranks = even_ranks(odds, CHAINS)
     for rank in range(1, len(odds)):
-        mine = np.flatnonzero(ranks == rank)
-        if len(mine) == 0:
+        these = np.flatnonzero(ranks == rank)
+        if len(these) == 0:
             continue
-        start, scale = starts[mine, :rank], norm_bound**2 / rank
+        start, scale = starts[these, :rank], norm_bound**2 / rank
         for kept, (shares, basis) in enumerate(_alternate(belief, start, scale, rng)):
-            vectors[kept, mine, 1:] = shares @ basis
-            rests[kept, mine] = off_span(basis, rests[kept, mine])
+            vectors[kept, these, 1:] = shares @ basis
+            rests[kept, these] = off_span(basis, rests[kept, these])
     return Sample(vectors.reshape(-1, n, d), rests.reshape(-1, d))
 
 

@@ -37,7 +37,7 @@ from sidestep.policies.advice.next_measurement import (
     verdicts_of,
 )
 from sidestep.policies.advice.posterior_summary import (
-    CERTAIN,
+    EXCLUDED_AT,
     Belief,
     belief_of,
     effects_of,
@@ -57,7 +57,7 @@ NEAR = 0.95  # on a solid an action counts as best in a draw if it has this shar
 CONTENDS = 0.01  # an arm that is best in a smaller share of the draws is not a rival
 RIVALS = 5
 CHUNK = 1 << 21  # numbers in memory at once while draws are compared
-TIE = 1e-12  # values closer than this times M A are equal
+VALUE_TIE = 1e-12  # values closer than this times M A are equal
 SHORTLIST = 24  # draws whose best action on a solid is a candidate, within tolerances
 
 
@@ -271,7 +271,7 @@ def _spectrum(policy: BuiltinPolicy, state: State, belief: Belief) -> Spectrum |
         return own
     told = problem.resolution is not None or problem.eigenvalue is not None
     least = resolution_of(problem) if told else 0.0
-    return spectrum(belief.posterior, problem.norm_bound, belief.variance, CERTAIN, least)
+    return spectrum(belief.posterior, problem.norm_bound, belief.variance, EXCLUDED_AT, least)
 
 
 def _outlook(policy: BuiltinPolicy, state: State, level: float) -> _Outlook:
@@ -303,7 +303,9 @@ def _among_arms(outlook: _Outlook, arms: Arms) -> _Found:
         assured = bool(kept.any())
         row = int(np.argmax(np.where(kept, mean, -np.inf))) if assured else row
     action = np.array(vectors[row])
-    won = _values(outlook, action[None])[:, 0] >= best - TIE * outlook.norm_bound * arms.longest
+    won = (
+        _values(outlook, action[None])[:, 0] >= best - VALUE_TIE * outlook.norm_bound * arms.longest
+    )
     wins = np.bincount(winner[~won], minlength=len(arms)) / len(won)
     rivals = _rivals(outlook, arms, action, wins)
     rival = rivals[0].action if rivals else None
