@@ -112,7 +112,7 @@ def bent() -> list[Row]:
 
 
 def smooth() -> list[Row]:
-    """The shape without own effects, and six earlier results of every outcome at the baseline."""
+    """Without own effects; and with six earlier results of every outcome at the baseline."""
     worlds = ("clinic", "emax", "convex", "tire", "chem", "saturating", "powers", "optima")
     rows = [Row("noise", Cell(world, shape="smooth"), shown(15, 30, 60)) for world in worlds]
     rows += [
@@ -121,6 +121,10 @@ def smooth() -> list[Row]:
             Cell(world, shape="smooth", earlier=6),
             {15: None, 30: 47 if world == "clinic" else None, 60: None},
         )
+        for world in ("clinic", "emax")
+    ]
+    rows += [
+        Row("noise, six at the baseline", Cell(world, earlier=6), shown(15, 30, 60))
         for world in ("clinic", "emax")
     ]
     return rows
