@@ -11,6 +11,7 @@ from sidestep.service.pages.best_view import best_view, is_few
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import STEP, Form
 from sidestep.service.pages.lanes import EVENTS, lanes_view
+from sidestep.service.pages.trade_view import trade_view
 from sidestep.service.pages.views import day_text, question_view, waiting_view
 from sidestep.studies.advice import Best, Effect
 from sidestep.studies.book import Question
@@ -21,7 +22,7 @@ from sidestep.studies.cards.words import listed, named, plain
 from sidestep.studies.closing import decided_text, ending_of
 from sidestep.studies.learning.trajectory import Step
 from sidestep.studies.people.roles import ADMIN, EVERYWHERE, ROLES
-from sidestep.studies.plan import DECIDE, Plan
+from sidestep.studies.plan import CLEAN, DECIDE, Plan
 from sidestep.studies.request import CONFIRM
 from sidestep.studies.storage.events import Event
 from sidestep.studies.storage.store import CLOSED
@@ -165,10 +166,11 @@ def parts(study: OpenStudy, question: Question | None, patience: float | None) -
     context = context_here(study.plan, question)
     best = study.best_within(patience, context)
     if best is None:
-        return {"best": None, "story": None, "candidates": None, "context": []}
+        return {"best": None, "trade": None, "story": None, "candidates": None, "context": []}
     soon = None if patience is None else 0.0
     return {
         "best": best_view(study.plan, best),
+        "trade": trade_part(study, best, context, soon),
         "story": story_part(study, best, context, soon),
         "candidates": candidates_part(study, best, question, context, soon),
         "context": [(name, plain(value)) for name, value in (context or {}).items()],
@@ -181,6 +183,17 @@ def context_here(plan: Plan, question: Question | None) -> dict[str, Any] | None
         return None
     asked = question.body.get("context") if question else None
     return dict(asked) if asked else plan.usual_context
+
+
+def trade_part(
+    study: OpenStudy, best: Best, context: dict[str, Any] | None, patience: float | None
+) -> dict[str, Any] | None:
+    """What more risk would buy; None if it is not computed yet."""
+    plan = study.plan
+    if plan.aim == CLEAN or not plan.protected or best.action is None or best.unmeasured:
+        return {"any": False}
+    found = study.tradeoff_within(patience, context)
+    return None if found is None else trade_view(plan, best, found)
 
 
 def story_part(

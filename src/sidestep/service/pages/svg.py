@@ -9,12 +9,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sidestep.studies.advice import Effect
+from sidestep.studies.advice import Effect, Trade
 from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN
 from sidestep.studies.cards.markup import Markup, joined, tag
 from sidestep.studies.cards.words import digits_of_change, signed
 from sidestep.studies.outcomes import Outcome
 
+LEAST = 0.5  # chance of staying within limits from which a trade is shown
 WIDEST = 3.0  # a gauge extends to at most this multiple of the limit on either side
 TONES = {WITHIN: "in", OPEN: "open", BEYOND: "out", None: "plain"}
 
@@ -129,18 +130,93 @@ def plot(outcome: Outcome, told: Sequence[tuple[int, Effect]], height: int) -> M
     ends = _plotted(outcome, told)
     last = told[-1][0] or 1
     steps = [(100 * count / last, effect) for count, effect in told]
-    curve = tag(
-        "svg",
+    curve = _stretched(
         tag("path", class_="area", d=_area(steps, ends)),
         tag("path", class_="line", d=_line(steps, ends)),
-        viewBox="0 0 100 100",
-        preserveAspectRatio="none",
-        width="100%",
-        height="100%",
     )
     end = tag("circle", class_="end", cx="100%", cy=f"{_down(ends, told[-1][1].estimate)}%", r=4)
     parts = [*_strip(outcome, ends), *_ticks(outcome, ends), curve, end]
     return tag("svg", *parts, class_="plot", width="100%", height=height, aria_hidden="true")
+
+
+def trade(
+    outcome: Outcome,
+    trades: Sequence[Trade],
+    chosen: Trade | None,
+    marked: Sequence[Trade],
+    certainty: float,
+    height: int = 208,
+) -> Markup:
+    """The largest effect at every chance of staying within limits; what is certain enough is shaded.
+
+    The effect is drawn upwards towards the goal. No trade is chosen where one should stay.
+    """
+    sides = Ends(LEAST, 1.0)
+    ends = Ends(0.0, 1.12 * max(outcome.sign * each.effect.estimate for each in trades))
+    points = [(sides.at(each.chance), _up(outcome, ends, each)) for each in trades]
+    corners = [f"0 {points[0][1]}"]
+    for (x, y), (_, below) in itertools.pairwise([*points, (100.0, 100.0)]):
+        corners += [f"{x} {y}", f"{x} {below}"]
+    enough = sides.at(certainty)
+    parts = [
+        tag("rect", class_="band", x=f"{enough}%", width=f"{100 - enough}%", height="100%"),
+        *_steps(outcome, ends),
+        _stretched(tag("path", class_="line soft", d="M" + "L".join(corners))),
+    ]
+    parts += [
+        tag(
+            "text",
+            f"{each}%",
+            class_="x" if each < 100 else "x last",
+            x=f"{sides.at(each / 100)}%",
+            y="100%",
+            dy=18,
+        )
+        for each in range(50, 101, 10)
+    ]
+    for each in marked:
+        x, y = sides.at(each.chance), _up(outcome, ends, each)
+        parts.append(tag("circle", class_="other", cx=f"{x}%", cy=f"{y}%", r=4.5))
+    x, y = (
+        (100.0, 100.0) if chosen is None else (sides.at(chosen.chance), _up(outcome, ends, chosen))
+    )
+    parts.append(tag("circle", class_="chosen", cx=f"{x}%", cy=f"{y}%", r=6))
+    word = "stay" if chosen is None else "recommended"
+    parts.append(
+        tag("text", word, class_="named", x=f"{x}%", y=f"{y}%", dx=-11, dy=-9 if y > 85 else 16)
+    )
+    return tag("svg", *parts, class_="plot trade", width="100%", height=height, aria_hidden="true")
+
+
+def key(class_: str) -> Markup:
+    """The mark of a line below a picture: as the picture has it."""
+    circle = tag("circle", class_=class_, cx=7, cy=7, r=6 if class_ == "chosen" else 4.5)
+    return tag("svg", circle, class_="key", width=14, height=14, aria_hidden="true")
+
+
+def _up(outcome: Outcome, ends: Ends, trade: Trade) -> float:
+    return _down(ends, outcome.sign * trade.effect.estimate)
+
+
+def _steps(outcome: Outcome, ends: Ends, most: int = 4) -> list[Markup]:
+    """Lines at round effects, from none upwards, with their figures."""
+    size = 10.0 ** math.floor(math.log10(ends.high / most))
+    step = next(size * each for each in (1, 2, 5, 10) if size * each * most >= ends.high)
+    parts = []
+    for count in range(int(ends.high / step + 1e-9) + 1):
+        value = count * step
+        y = f"{_down(ends, value)}%"
+        digits = max(0, -math.floor(math.log10(step)))
+        figure = signed(outcome.sign * value, digits)
+        parts.append(tag("line", class_="grid" if count else "axis", x2="100%", y1=y, y2=y))
+        parts.append(tag("text", figure, x=-8, y=y, dy=".35em"))
+    return parts
+
+
+def _stretched(*paths: Markup) -> Markup:
+    """Paths in percent of the picture's width and height."""
+    box = {"viewBox": "0 0 100 100", "preserveAspectRatio": "none"}
+    return tag("svg", *paths, width="100%", height="100%", **box)
 
 
 def _plotted(outcome: Outcome, told: Sequence[tuple[int, Effect]]) -> Ends:

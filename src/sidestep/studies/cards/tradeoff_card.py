@@ -36,11 +36,32 @@ def tradeoff_card(plan: Plan, name: str, trades: Sequence[Trade]) -> Card:
         title="What more risk would buy",
         aside=f"{len(kept)} of {len(trades)}" if len(kept) < len(trades) else "",
         sections=(
-            Section("", (table if trades else nothing,)),
+            *((Section("", trade_lines(plan, trades)),) if trades else ()),
+            Section("", (table if trades else nothing,), spaced=bool(trades)),
             *((Section("", (Prose(text),), spaced=True),) if trades else ()),
         ),
         data={"study": name, "trades": [_data(each) for each in trades]},
     )
+
+
+def trade_lines(plan: Plan, trades: Sequence[Trade]) -> tuple[Prose, ...]:
+    """What each of three certainties buys: the effect, and the setting that has it."""
+    return tuple(
+        Prose(
+            "nothing but the baseline." if trade is None else _bought_text(plan, trade),
+            lead=f"At least {percent(certainty)} likely within limits:",
+        )
+        for certainty, trade in zip(SHOWN, shown_of(trades), strict=True)
+    )
+
+
+def shown_of(trades: Sequence[Trade]) -> list[Trade | None]:
+    """What is recommended with each of the three certainties; None: the baseline."""
+    return [next((t for t in trades if t.chance >= each), None) for each in SHOWN]
+
+
+def _bought_text(plan: Plan, trade: Trade) -> str:
+    return f"{plan.target.name} {_effect_text(plan, trade)} with {named(plan, trade.action)}."
 
 
 def _effect_text(plan: Plan, trade: Trade) -> str:
