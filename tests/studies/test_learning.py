@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal
 
 from sidestep import Factor
 from sidestep.studies.learning import learner as module
+from sidestep.studies.learning import posterior as posterior_module
 from sidestep.studies.learning.bends import bends_of
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.knowledge import Knowledge, Part, nothing_known
@@ -335,3 +336,38 @@ def test_what_is_worse_than_the_baseline_is_never_recommended():
     filled(learner, features, 40, truth=lambda s: -straight(s, 0.5) - 0.2 * s["heat"])
     choice = choice_of(learner.belief().at(features.points(SETTINGS)), [None, (-2.0, 2.0)])
     assert choice.number is None
+
+
+def test_rows_of_one_effect_are_worked_out_together(monkeypatch):
+    """A level that drifts has rows in many epochs; their effects are those of a few settings."""
+
+    def found():
+        features, learner = start(noise=None)
+        rng = np.random.default_rng(3)
+        for number in range(90):
+            setting = SETTINGS[rng.integers(4)]
+            value = 0.2 + straight(setting) + 0.002 * number + NOISE * rng.standard_normal()
+            learner.add(
+                number % 2,
+                Observation(features.place(setting), value, round=number, block=number % 3),
+            )
+        belief = learner.belief()
+        rows = belief.readings[0][0].posterior
+        return (
+            numbers(belief.at(features.points(SETTINGS))),
+            belief.evidence,
+            belief.noise(0),
+            (len(rows.rows), len(rows.design.place)),
+        )
+
+    together = found()
+    assert together[3][0] > 3 * together[3][1]
+    monkeypatch.setattr(
+        posterior_module,
+        "_groups",
+        lambda place, against: (np.arange(len(place)), np.arange(len(against))),
+    )
+    apart = found()
+    assert apart[3][0] == apart[3][1]
+    for one, other in zip(together[:3], apart[:3], strict=True):
+        assert one == pytest.approx(other, abs=1e-8)

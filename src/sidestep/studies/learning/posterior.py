@@ -89,20 +89,30 @@ class Cell(NamedTuple):
 
 
 class Design:
-    """The rows of an outcome as arrays that no hyperparameter changes."""
+    """The rows of an outcome as arrays that no hyperparameter changes.
+
+    Rows of one effect (the same setting against the same reference, in other epochs or blocks, or with
+    other errors) are a group: features, places and kernels have one entry a group.
+
+    group    number of the group of every row; (n,)
+    member   whether a row is in a group; (n, groups)
+    """
 
     def __init__(self, features: Features, rows: Rows, prior: Prior) -> None:
         self.rows = rows
         points = features.at(rows.place)
         change = rows.against >= 0
-        reference = features.at(np.where(change, rows.against, points.home))
-        self.features = points.features - np.where(change[:, None], reference.features, 0.0)
         usual = features.usual.place[0]
-        self.place = points.place
         # a plain result is a change from the baseline in the usual context, whose result is the level
-        self.against = np.where(change, rows.against, usual)
+        against = np.where(change, rows.against, usual)
+        first, self.group = _groups(points.place, against)
+        self.member = (self.group[:, None] == np.arange(len(first))).astype(float)
+        points, some = points.only(first), change[first]
+        reference = features.at(np.where(some, rows.against[first], points.home))
+        self.features = points.features - np.where(some[:, None], reference.features, 0.0)
+        self.place, self.against = points.place, against[first]
         self.missing = points.missing
-        self.missing_against = np.where(change, reference.missing, features.usual.missing[0])
+        self.missing_against = np.where(some, reference.missing, features.usual.missing[0])
         self.columns, self.kinds, self.now = self._columns(~change)
         self.joint = prior.joint**2
         self.terms = prior.terms(features)  # (T, P)
@@ -128,7 +138,7 @@ class Design:
         return self.terms if known is None else self.terms * known.share
 
     def kernels(self, known: Knowledge | None) -> FloatArray:
-        """The terms of the prior covariance of the rows, in c^2 S0^2; (T + 1, n, n)."""
+        """The terms of the prior covariance of the groups, in c^2 S0^2; (T + 1, m, m)."""
         found = (self.features * self.variances(known)[:, None]) @ self.features.T
         same = self.place[:, None] == self.place, self.place[:, None] == self.against
         first = same[0].astype(float) - same[1]
@@ -139,32 +149,84 @@ class Design:
         return np.concatenate([found, (first - second)[None]])
 
 
+def _groups(place: IntArray, against: IntArray) -> tuple[IntArray, IntArray]:
+    """The first row of every pair of places, in the order of the rows, and the group of every row."""
+    pairs = np.column_stack([place, against])
+    _, first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), dtype=int)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[inverse.ravel()]
+
+
 class System:
-    """The rows of an outcome, decomposed: one system for every shape and noise proportions; R of them."""
+    """The rows of an outcome, decomposed: one system for every shape and noise proportions; R of them.
+
+    Turned rows are those of the groups' means, whose prior covariance is diag(values), then a few that
+    hold what the rows of a group differ by, of which no effect knows; `left` more have nothing in them.
+    """
 
     def __init__(
         self, design: Design, known: Knowledge | None, factors: FloatArray, noise: FloatArray
     ) -> None:
         self.design, self.known, self.factors = design, known, factors  # (R, T + 1)
-        self.root = 1.0 / np.sqrt(noise)  # (R, n)
+        self.precision = 1.0 / noise  # (R, n)
+        self.sums = self.precision @ design.member  # (R, m)
+        root = np.sqrt(self.sums)
         kernel = np.tensordot(factors, design.kernels(known), 1)
-        kernel *= S0**2 * self.root[:, :, None] * self.root[:, None, :]
+        kernel *= S0**2 * root[:, :, None] * root[:, None, :]
         values, vectors = np.linalg.eigh(kernel)
-        self.values = np.maximum(values, 0.0)  # (R, n)
-        self.turn = vectors.transpose(0, 2, 1) * self.root[:, None, :]  # rows to turned rows
-        self.y = self.turn @ design.rows.mean
+        turn = vectors.transpose(0, 2, 1) * root[:, None, :]  # means of groups to turned rows
+        columns, self.kinds, self.now = design.columns, design.kinds, design.now
+        if known is not None:
+            more = (design.features @ known.root)[design.group]
+            columns = np.concatenate([columns, more], axis=1)
+            self.kinds = np.concatenate([self.kinds, np.full(more.shape[1], KNOWN)])
+            self.now = np.concatenate([self.now, np.zeros(more.shape[1])])
+        self.rows = np.column_stack([design.rows.mean, columns])  # (n, 1 + q)
+        means = self._means(self.precision, self.sums)
+        turned, between = turn @ means, self._between(means)
+        self.left = len(design.rows) - turn.shape[1] - between.shape[1]
+        self.values, self.turn = np.maximum(values, 0.0), turn
+        if between.shape[1]:
+            self.values = np.pad(self.values, ((0, 0), (0, between.shape[1])))
+            self.turn = np.pad(turn, ((0, 0), (0, between.shape[1]), (0, 0)))
+            turned = np.concatenate([turned, between], axis=1)
+        self.y, self.columns = turned[:, :, 0], turned[:, :, 1:]
         self.scaled: FloatArray | None = None
-        self.columns, self.kinds, self.now = self.turn @ design.columns, design.kinds, design.now
         if known is not None:
             self.y = self.y - self.turn @ (design.features @ known.mean)
             self.scaled = self.turn @ (design.features @ known.scaled)
-            more = known.root.shape[1]
-            self.columns = np.concatenate(
-                [self.columns, self.turn @ (design.features @ known.root)], axis=2
-            )
-            self.kinds = np.concatenate([self.kinds, np.full(more, KNOWN)])
-            self.now = np.concatenate([self.now, np.zeros(more)])
         self.log_noise = np.log(noise).sum(axis=1)
+
+    def _means(self, precision: FloatArray, sums: FloatArray) -> FloatArray:
+        """Means of the rows of every group; (..., m, 1 + q)."""
+        weighed = np.swapaxes(precision[..., :, None] * self.rows, -1, -2) @ self.design.member
+        return np.asarray(np.swapaxes(weighed, -1, -2) / sums[..., :, None])
+
+    def _between(self, means: FloatArray) -> FloatArray:
+        """What the rows of groups differ by, in as few rows as there are columns; (R, x, 1 + q)."""
+        if len(self.design.rows) == means.shape[-2]:
+            return np.zeros((len(means), 0, means.shape[-1]))
+        apart = self.rows - means[:, self.design.group]
+        return np.asarray(np.linalg.qr(np.sqrt(self.precision)[:, :, None] * apart, mode="r"))
+
+    def rows_of(self, number: int, heads: FloatArray, scale: float) -> FloatArray:
+        """The inverse covariance without columns, times y and the columns, at the rows; (n, 1 + q).
+
+        heads   the same at the turned rows of the groups
+        """
+        precision, sums, group = self.precision[number], self.sums[number], self.design.group
+        apart = self.rows - self._means(precision, sums)[group]
+        back = self.turn[number].T @ heads / sums[:, None]
+        return np.asarray(precision[:, None] * (apart / scale + back[group]))
+
+    def diagonal_of(self, number: int, inverse: FloatArray, scale: float) -> FloatArray:
+        """The diagonal of the inverse covariance without columns; (n,)."""
+        precision, sums, group = self.precision[number], self.sums[number], self.design.group
+        share = precision / sums[group]
+        own = inverse @ self.turn[number] ** 2 / sums
+        return np.asarray(precision * ((1 - share) / scale + share * own[group]))
 
 
 def log_sum(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
@@ -198,7 +260,7 @@ class Components:
         columns: FloatArray,
         kept: BoolArray,
     ) -> None:
-        self.system, self.sizes, self.kept = system, sizes, kept
+        self.system, self.sizes, self.scale, self.kept = system, sizes, scale, kept
         self.columns = columns = columns[:, None, :, :, kept]  # (R or 1, 1, N, D, q)
         count, rows = system.values.shape
         shape = (count, len(sizes), len(scale))
@@ -220,7 +282,9 @@ class Components:
         half = (right[..., None, :] @ self.roots)[..., 0, :]
         self.levels = columns * (half[..., None, :] @ self.roots.swapaxes(-1, -2))[..., 0, :]
         fixed = np.log(spread).sum(axis=3) + (weighted * self.y[:, :, None]).sum(axis=3)
-        fixed = fixed + rows * np.log(2 * np.pi) + system.log_noise[:, None, None]
+        # the rows that are left over have no prior covariance, and nothing in them
+        fixed = fixed + system.left * np.log(scale) + system.log_noise[:, None, None]
+        fixed = fixed + len(system.rows) * np.log(2 * np.pi)
         self.log_likelihood = -0.5 * (fixed[..., None] + log_determinant - (half**2).sum(axis=-1))
 
     def only(
@@ -239,6 +303,7 @@ class Components:
             self.b[system],
             self.levels[system, size, noise, drift],
             scale[:, :, None] * self.roots[system, size, noise, drift],
+            self.scale[noise],
         )
 
 
@@ -254,6 +319,7 @@ class Solution:
     b            the turned columns; (m, n, q)
     levels       means of level, steps, blocks and knowledge; (m, q)
     level_root   a root of their covariance: its rows times its rows; (m, q, q)
+    scale        of the noise; (m,)
     """
 
     system: System
@@ -265,10 +331,11 @@ class Solution:
     b: FloatArray
     levels: FloatArray
     level_root: FloatArray
+    scale: FloatArray
 
     def only(self, chosen: IntArray) -> "Solution":
         """Some of the components."""
-        arrays = (self.inverse, self.y, self.b, self.levels, self.level_root)
+        arrays = (self.inverse, self.y, self.b, self.levels, self.level_root, self.scale)
         some = (each[chosen] for each in arrays)
         return Solution(self.system, self.number[chosen], self.size[chosen], self.kept, *some)
 
@@ -294,11 +361,16 @@ class Solution:
 
     def row_fit(self) -> tuple[FloatArray, FloatArray]:
         """Of the inverse covariance S^-1 of the rows: S^-1 y, and its diagonal; (m, n) each."""
-        back = self.system.turn[self.number]  # (m, n, n), rows to turned rows
-        first = (self.dual[:, None] @ back)[:, 0]
-        diagonal = (self.inverse[:, None] @ back**2)[:, 0]
-        diagonal -= ((back.transpose(0, 2, 1) @ self.loading) ** 2).sum(axis=2)
-        return first, diagonal
+        pulls, diagonals = [], []
+        for one, number in enumerate(self.number.tolist()):
+            scale, inverse = float(self.scale[one]), self.inverse[one]
+            heads = np.column_stack([self.y[one], self.system.columns[number]]) * inverse[:, None]
+            first = self.system.rows_of(number, heads, scale)
+            used = first[:, 1:][:, self.kept]
+            pulls.append(first[:, 0] - used @ self.levels[one])
+            diagonal = self.system.diagonal_of(number, inverse, scale)
+            diagonals.append(diagonal - ((used @ self.level_root[one]) ** 2).sum(axis=1))
+        return np.array(pulls), np.array(diagonals)
 
 
 class Table:

@@ -21,7 +21,7 @@ from sidestep.studies.learning.prior import Prior
 from sidestep.studies.learning.rows import Extreme, Rows, rows_of
 
 SPREAD = 0.25  # their density per half-range: anywhere in twice the range
-DOUBT = 2.5  # s.d. beyond which a result is worth the thought
+DOUBT = 2.5  # s.d. beyond which a result is worth the thought; more where it is one of many
 FEWEST = 4  # results that are needed for one of them to look odd
 MOST = 3  # at most so many, and one in twenty
 KEPT = 1e-3  # least weight of a reading
@@ -89,8 +89,13 @@ def _likeliest(posterior: Posterior) -> tuple[Solution, FloatArray]:
     return solution, np.asarray(proportions * scale)
 
 
+def _doubt(count: int) -> float:
+    """S.d. beyond which one of so many is worth the thought: the largest come so far by chance."""
+    return max(DOUBT, float(np.sqrt(2 * np.log(max(count, 1)))))
+
+
 def _worst(reading: Reading, sums: Sums, told: Told) -> Extreme | None:
-    """The result that fits worst to all others, if by more than DOUBT.
+    """The result that fits worst to all others, if by more than a doubt.
 
     A single result at a setting, within the range that was told, is believed, however odd: nothing tells
     whether the result is wrong or the setting is unlike its neighbours, and the own effects of settings
@@ -105,6 +110,7 @@ def _worst(reading: Reading, sums: Sums, told: Told) -> Extreme | None:
     places = Counter[tuple[int, int]]()
     for key, total in sums.rows.items():
         places[key.place, key.against] += total.results
+    doubt = _doubt(sum(total.results for total in sums.rows.values()))
     taken = {(key, value) for key, value, _ in reading.gross}
     for number, key in enumerate(rows.keys):
         if key.side:
@@ -118,7 +124,7 @@ def _worst(reading: Reading, sums: Sums, told: Told) -> Extreme | None:
             one = noise[number] * rows.weight[number] / weight
             lever = min(left[number] / one, 1 - 1e-9)
             odd = abs(value - fitted[number]) / np.sqrt(one * (1 - lever))
-            if odd > DOUBT and (found is None or odd > found[0]):
+            if odd > doubt and (found is None or odd > found[0]):
                 found = float(odd), (key, value, weight)
     return None if found is None else found[1]
 
