@@ -169,3 +169,23 @@ def test_states_of_policies_go_on(folder):
         decision = policy.ask(state, ss.Arms(ARMS), np.random.default_rng(5))
         after = policy.tell(state, decision.query, 0.3)
         assert json.loads(after.to_json()) != json.loads(kept["state"]), name
+
+
+def test_the_first_cards_say_once_that_the_belief_is_new(older):
+    store = open_store(older.address)
+    told = []
+    for name in older.counted:
+        study = ss.Study.open(name, store)
+        if study.plan.aim == "clean" or store.head(name).status == "closed":
+            continue
+        here = FORMULA if study.plan.context else {}
+        if study.best(**here).action is not None:
+            assert study.best(**here).news
+            assert "New since version 0.2" in " ".join(str(study.best(**here)).split())
+        ticket = study.ask(new=True, **here)
+        assert "New since version 0.2" in " ".join(str(ticket).split())
+        assert not study.best(**here).news
+        assert "New since version 0.2" not in str(study.ask(new=True, **here))
+        told.append(name)
+    store.close()
+    assert told

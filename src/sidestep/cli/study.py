@@ -344,7 +344,7 @@ def tradeoff(
     storage: Storage = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Show the largest effect that can be had at every chance of staying within limits.
+    """Show what more risk would buy.
 
     Example: sidestep study tradeoff bp-pilot-07
     """

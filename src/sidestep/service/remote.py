@@ -335,5 +335,6 @@ def _best(found: Mapping[str, Any]) -> Best:
         bends=tuple(Bend(**each) for each in found["bends"]),
         surprises=tuple(Surprise(**each) for each in found["surprises"]),
         inside=(found["inside"][0], found["inside"][1]),
+        news=found["news"],
         card=_card(found),
     )

@@ -237,6 +237,7 @@ class Best(Printed):
     bends         bends that the results show, the surest first
     surprises     results that may be grossly wrong
     inside        how many results fell inside what was expected, and of how many something was
+    news          whether an earlier version, which believed in straight lines, wrote all there is
     counts        number of results, by outcome
     needed        fewest results that a first recommendation can rest on
     card          the card
@@ -266,6 +267,7 @@ class Best(Printed):
     bends: tuple[Bend, ...] = ()
     surprises: tuple[Surprise, ...] = ()
     inside: tuple[int, int] = (0, 0)
+    news: bool = False
     card: Card = field(repr=False, default=Card("best", ""))
 
     @property

@@ -20,6 +20,8 @@ from sidestep.studies.factors import Setting
 from sidestep.studies.measurement import VALUE, Measurement, measurement_of_body
 from sidestep.studies.storage.events import ERASED, Event, written
 
+OLD = ("0.1.", "0.2.")  # versions that believed in straight lines
+
 
 class Result(NamedTuple):
     """A result that counts."""
@@ -98,6 +100,7 @@ class Book:
     stale: bool = False  # a result before `since` was changed: fold again from the beginning
     inside: int = 0  # results that fell inside what was expected of them
     foreseen: int = 0  # results of which something was expected
+    code: str = ""  # version that wrote the latest entry
     taken_back: dict[tuple[int, int], Result] = field(default_factory=dict)  # those after `since`
 
     def take(self, events: Iterable[Event]) -> None:
@@ -106,7 +109,7 @@ class Book:
             handler = _HANDLERS.get(event.kind)
             if handler is not None:
                 handler(self, event)
-            self.seq, self.hash = event.seq, event.hash
+            self.seq, self.hash, self.code = event.seq, event.hash, event.code
 
     def open_of(self, actor: str) -> Question | None:
         """The oldest question of a person that nothing was told of yet."""
@@ -124,6 +127,11 @@ class Book:
         return asked.body["action"] if asked and asked.id > self.used_of else self.used
 
     @property
+    def is_old(self) -> bool:
+        """Whether no version that believes in bends has written into it yet."""
+        return self.code.startswith(OLD)
+
+    @property
     def n_results(self) -> int:
         """Number of results that count."""
         return self.counts.total()
@@ -138,6 +146,7 @@ class Book:
             "last_of": self.used_of,
             "inside": self.inside,
             "foreseen": self.foreseen,
+            "code": self.code,
         }
 
     def _asked(self, event: Event) -> None:
@@ -256,4 +265,5 @@ def book_from_json(kept: Mapping[str, Any], seq: int, event_hash: str) -> Book:
         used_of=kept.get("last_of", 0),
         inside=kept["inside"],
         foreseen=kept["foreseen"],
+        code=kept["code"],
     )

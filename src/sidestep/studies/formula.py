@@ -61,12 +61,16 @@ class Features:
         return np.asarray(np.round(scaled, DIGITS) + 0.0)
 
     def _raw(self, settings: Iterable[Mapping[str, Value]], context: Context) -> FloatArray:
-        frame = _frame(self._plan, ({**setting, **context} for setting in settings))
+        rows = [{**setting, **context} for setting in settings]
+        frame = _frame(self._plan, rows)
         with np.errstate(all="ignore"):  # what is not finite is refused below, in a sentence
             matrix = np.asarray(self._spec.get_model_matrix(frame, context=FUNCTIONS), dtype=float)
-        if not np.isfinite(matrix).all():
+        undefined = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+        if len(undefined):
+            where = ", ".join(f"{name} {value}" for name, value in rows[undefined[0]].items())
             raise InputError(
-                f"a model formula must be finite at every candidate, got {self._plan.model!r}"
+                f"a model formula must be finite everywhere, got {self._plan.model!r}, which is not at "
+                f"{where}"
             )
         return matrix
 
@@ -86,7 +90,9 @@ def _model_spec(plan: Plan) -> Any:
     try:
         formula = formulaic.Formula(written)
         with np.errstate(all="ignore"):
-            return formula.get_model_matrix(frame, context=FUNCTIONS).model_spec
+            # rows that are undefined stay: they are refused by name
+            found = formula.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
+            return found.model_spec
     except Exception as error:  # whatever its parser raises
         came = " ".join(MARKS.sub("", str(error)).split())
         raise InputError(f"model must be a formula, got {plan.model!r}: {came:.200}") from error

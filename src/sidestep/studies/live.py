@@ -146,13 +146,14 @@ class Live:
 
     def _decided(self, seq: int, request: Request) -> dict[str, Any]:
         """The question of entry `seq` after the results of the book."""
+        news = {"news": True} if self.book.is_old and self._plan.aim == WITHIN else {}
         if self._plan.policy is None:
             from sidestep.studies.learning import decision  # noqa: PLC0415
 
-            return decision.decide(self.learner(), seq, self.book, request)
+            return decision.decide(self.learner(), seq, self.book, request) | news
         from sidestep.studies.deciding import decide  # noqa: PLC0415
 
-        return decide(self.mind(), seq, self.book, request)
+        return decide(self.mind(), seq, self.book, request) | news
 
     def took(self, event: Event) -> None:
         """Take note of our own saved event; in a shared transaction the book may have it already."""

@@ -26,6 +26,10 @@ from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN, EARN, Plan
 from sidestep.studies.request import CONFIRM
 
+NEWS = (
+    "New since version 0.2: what this study believes and recommends now allows for responses that bend. "
+    "Its questions are asked as before."
+)
 HARDLY = 0.5  # a price below this share of what matters is not mentioned
 
 
@@ -51,6 +55,8 @@ def ask_card(plan: Plan, name: str, question: Question) -> Card:
     if fence := fence_text(plan, body):
         sections.append(Section("", (Prose(fence),)))
     sections.append(Section("Then", (_then(plan, name, question),)))
+    if body.get("news"):
+        sections.append(Section("", (Prose(NEWS),), spaced=True))
     return Card(
         kind="ask",
         title=f"{words.round.capitalize()} {body['round']}",

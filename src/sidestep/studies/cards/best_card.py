@@ -11,7 +11,7 @@ from sidestep.studies.advice import (
     Narrowing,
     Settling,
 )
-from sidestep.studies.cards.ask_card import baseline_text, change_text
+from sidestep.studies.cards.ask_card import NEWS, baseline_text, change_text
 from sidestep.studies.cards.card import (
     BEYOND,
     WITHIN,
@@ -116,6 +116,7 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "bends": [bend._asdict() for bend in best.bends],
         "surprises": [surprise._asdict() for surprise in best.surprises],
         "inside": best.inside,
+        "news": best.news,
     }
 
 
@@ -224,6 +225,8 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
         where = named(plan, surprise.action)
         text = f"{outcome.name} {told} at {where} fits nothing else; it hardly counts. Is it right?"
         found.append(Prose(text, lead="A surprise:"))
+    if best.news:
+        found.append(Prose(NEWS))
     inside, total = best.inside
     if total >= FORESEEN:
         text = f"Of {total} results, {inside} fell inside what was expected (19 in 20 should)."

@@ -129,6 +129,7 @@ def assess(study: StudyLearner, book: Book, context: Context, certainty: float =
         bends=_bends(plan, study.belief()),
         surprises=_surprises(study.evidence, study.belief()),
         inside=(book.inside, book.foreseen),
+        news=book.is_old,
     )
 
 
