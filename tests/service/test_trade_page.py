@@ -50,18 +50,12 @@ def test_the_picture_marks_the_recommendation_and_what_less_certainty_buys(told)
     def place(trade):
         return (200 * (trade.chance - 0.5), 100 * (1 + trade.effect.estimate / top))
 
-    dots = {
-        class_: [(x, y) for c, x, y in circles(shown["plot"]) if c == class_]
-        for class_ in ("chosen", "other")
-    }
-    assert np.allclose(dots["chosen"], [place(recommended)], atol=0.01)
-    others = {tradeoff.at(0.5), tradeoff.at(0.8)} - {recommended}
-    assert np.allclose(sorted(dots["other"]), sorted(map(place, others)), atol=0.01)
-    assert [key in str(mark) for mark, _, _ in shown["lines"] for key in ("chosen",)] == [
-        False,
-        False,
-        True,
-    ]
+    dots = circles(shown["plot"])
+    chosen = [where for class_, *where in dots if class_ == "chosen"]
+    others = [where for class_, *where in dots if class_ == "other"]
+    assert np.allclose(chosen, [place(recommended)], atol=0.01)
+    assert np.allclose(others, [place(tradeoff.at(each)) for each in (0.5, 0.8)], atol=0.01)
+    assert ["chosen" in str(mark) for mark, _, _ in shown["lines"]] == [False, False, True]
     assert len(shown["rows"]) == len(tradeoff.trades)
 
 
