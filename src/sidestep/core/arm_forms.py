@@ -180,7 +180,7 @@ def _weight(matrix: FloatArray, ridge: float, j: int, m: int, twice: bool) -> fl
 
 def squares_in(metrics: FloatArray, columns: FloatArray) -> FloatArray:
     """|a|^2 in every metric for every column a (d, K); (n, K)."""
-    return np.asarray((columns * (metrics @ columns)).sum(axis=1))
+    return np.einsum("vjk,jk->vk", metrics @ columns, columns)
 
 
 @compiled_as(squares_in)

@@ -54,8 +54,10 @@ def standing(values: FloatArray) -> Standing:
     winners = np.array([lowest_argmax(drawn) for drawn in values])
     leader = lowest_argmax(mean)
     behind = mean[leader] - mean
-    ahead = values[:, leader, None] - values - behind
-    gains = expected_gains(behind, np.sqrt((ahead * ahead).sum(axis=0) / max(N - 1, 1)))
+    ahead = values[:, leader, None] - values
+    ahead -= behind
+    spread = np.sqrt(np.einsum("nk,nk->k", ahead, ahead) / max(N - 1, 1))
+    gains = expected_gains(behind, spread)
     gains[leader] = 0.0
     rival = lowest_argmax(gains)
     top = values[np.arange(N), winners].mean()
@@ -130,8 +132,11 @@ def add_information(
     if contested > 0.0:
         directions = (posterior.inverse @ slopes[:, :, None])[:, :, 0]
         along = posterior.noise[:, None] * (directions @ menu.columns)
-        share = along * along / contested / (1.0 + square)
-        out -= np.log1p(-np.minimum(share, MOST_REMOVED))
+        along *= along
+        along /= contested * (1.0 + square)
+        out -= np.log1p(
+            np.negative(np.minimum(along, MOST_REMOVED, out=along), out=along), out=along
+        )
 
 
 @compiled_as(add_information)
