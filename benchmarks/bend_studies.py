@@ -21,7 +21,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.bend_rivals import ORDERS, Fit, fitted
 from benchmarks.bend_tables import TABLES
-from benchmarks.bend_worlds import FAMILIES, World, formulas, random_world
+from benchmarks.bend_worlds import (
+    DRUGS,
+    FAMILIES,
+    SLOPES,
+    World,
+    formulas,
+    patient,
+    random_world,
+)
+from sidestep.studies.learning.expectations import variants_of
 from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.knowledge import UNKNOWN, Part
 from sidestep.studies.learning.learner import Effects, Learner, Observation, told_of
@@ -69,6 +78,11 @@ class Cell:
     without  the belief without one of its parts (WITHOUT), to see what the part is for
     design   "aimed": the questions of the product; "random": settings at random, outcomes in turn;
              "straight line" or "second order": no study, but a textbook's design (bend_rivals.py)
+    cv       how much patients of a clinic differ: each effect is that of the population times
+             normal(1, cv)
+    expect   what is told of the changes over the whole range of every factor (EXPECT)
+    before   so many earlier patients, each with 60 results at random settings, teach the study
+    unlike   the effects of the new patient are the opposite of those of the population
     last     number of results or visits
     """
 
@@ -82,6 +96,10 @@ class Cell:
     factors: int = 0
     without: str = ""
     design: str = "aimed"
+    cv: float = 0.0
+    expect: str = ""
+    before: int = 0
+    unlike: bool = False
     last: int = 60
 
     def key(self) -> str:
@@ -193,6 +211,35 @@ def judged(
     )
 
 
+# what is told of a change of the population: the sign and three times its size, half of its size, the
+# opposite sign; where there is none, that it is at most a third of the tolerance
+EXPECT: dict[str, Callable[[float], float]] = {
+    "signs and sizes": lambda change: 3 * change,
+    "half the size": lambda change: change / 2,
+    "opposite signs": lambda change: -3 * change,
+}
+
+
+def expected(cell: Cell, ground: Ground, prior: Prior) -> Part:
+    """What is told of the changes over the whole range of every factor."""
+    world, outcomes = ground.world, []
+    for name, half, pair in zip(world.outcomes, world.half, (None, *world.limits), strict=True):
+        told: dict[str, tuple[float | None, float | None]] = {}
+        sign = world.sign if pair is None else 1
+        for slope, (drug, most, _, _) in zip(SLOPES[name], DRUGS, strict=True):
+            change = sign * slope * most / half
+            if cell.expect == "signs":
+                told |= {drug: (0.0, None) if change > 0 else (None, 0.0)} if change else {}
+                continue
+            end = EXPECT[cell.expect](change)
+            most_harmless = 0.0 if pair is None else pair[1] / 3 / half
+            told[drug] = (
+                (min(end, 0.0), max(end, 0.0)) if change else (-most_harmless, most_harmless)
+            )
+        outcomes.append(variants_of(ground.features, prior, told))
+    return Part("expected", 1.0, outcomes)
+
+
 class Nature:
     """What measuring gives in a study of a cell."""
 
@@ -260,6 +307,8 @@ def play(
     world, points, nature = ground.world, ground.points, Nature(cell, ground, seed)
     if prior is None:
         prior = prior_of(cell.shape or None)
+    if cell.expect:
+        parts = (expected(cell, ground, prior),)
     if cell.without:
         prior = WITHOUT[cell.without](prior)
     learner = Learner(ground.features, nature.told(), prior, parts)
@@ -303,6 +352,10 @@ class Grounds:
         if cell.world in FAMILIES:
             return self._ground(cell, random_world(cell.world, seed, cell.factors or None))
         key = cell.world + cell.wrong
+        if cell.cv or cell.unlike:
+            rng = np.random.default_rng([31, seed])
+            known = self.of(replace(cell, cv=0.0, unlike=False), seed)
+            return replace(known, world=patient(cell.world, rng, cell.cv, opposite=cell.unlike))
         if key not in self._known:
             world = (
                 formulas()[cell.world]

@@ -10,7 +10,7 @@ Families of random worlds, a new one for every study: a number of factors from 2
 of random size, limits at a random share of the largest harm.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -160,15 +160,35 @@ RESPONSES: dict[str, Callable[[float, float, float], float]] = {
 }
 
 
-def clinic_like(name: str, goal: str, harm: str) -> World:
+def clinic_like(
+    name: str, goal: str, harm: str, slopes: Mapping[str, Sequence[float]] = SLOPES
+) -> World:
     def mean(outcome: str, setting: dict) -> float:
         curve = RESPONSES[goal if outcome == "pressure" else harm]
         return LEVELS[outcome] + sum(
             slope * (curve(setting[drug], most, half) - curve(base, most, half))
-            for slope, (drug, most, half, base) in zip(SLOPES[outcome], DRUGS, strict=True)
+            for slope, (drug, most, half, base) in zip(slopes[outcome], DRUGS, strict=True)
         )
 
     return made(name, DOSES, mean, CLINIC, "lower")
+
+
+CLINICS = {
+    "clinic": ("straight", "straight"),
+    "emax": ("emax", "emax"),
+    "convex": ("emax", "square"),
+}
+
+
+def patient(world: str, rng: np.random.Generator, cv: float, *, opposite: bool = False) -> World:
+    """A clinic in a patient whose every effect is that of the population times normal(1, cv)."""
+    slopes = {
+        outcome: (-1 if opposite else 1)
+        * np.array(some)
+        * (1 + cv * rng.standard_normal(len(some)))
+        for outcome, some in SLOPES.items()
+    }
+    return clinic_like(world, *CLINICS[world], slopes)
 
 
 TIRE = {
@@ -225,9 +245,7 @@ def chem() -> World:
 def formulas() -> dict[str, World]:
     """The five worlds by formula."""
     return {
-        "clinic": clinic_like("clinic", "straight", "straight"),
-        "emax": clinic_like("emax", "emax", "emax"),
-        "convex": clinic_like("convex", "emax", "square"),
+        **{name: clinic_like(name, *curves) for name, curves in CLINICS.items()},
         "tire": tire(),
         "chem": chem(),
     }

@@ -24,6 +24,7 @@ from sidestep.studies.advice import (
     Surprise,
     Trade,
     Tradeoff,
+    Unexpected,
 )
 from sidestep.studies.cards.card import Card
 from sidestep.studies.cards.card_json import card_from_json
@@ -334,6 +335,7 @@ def _best(found: Mapping[str, Any]) -> Best:
         unfirm=tuple(found["unfirm"]),
         bends=tuple(Bend(**each) for each in found["bends"]),
         surprises=tuple(Surprise(**each) for each in found["surprises"]),
+        unexpected=tuple(Unexpected(**each) for each in found["unexpected"]),
         inside=(found["inside"][0], found["inside"][1]),
         news=found["news"],
         card=_card(found),

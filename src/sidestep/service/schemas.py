@@ -119,6 +119,8 @@ class NewStudy(Signed):
     panel: Panel = 1
     largest_step: dict[Name, Positive] | None = None
     caution: Annotated[float, Field(ge=0.5, lt=1)] | None = None
+    expect: dict[Name, dict[Name, HalfPair | HalfPercents]] = {}
+    monotone: dict[Name, dict[Name, Annotated[str, Field(pattern="^(rises|falls)$")]]] = {}
     policy: Name | None = None
     knobs: dict[Name, JsonValue] = {}
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0

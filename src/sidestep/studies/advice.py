@@ -122,6 +122,23 @@ class Surprise(NamedTuple):
     chance: float
 
 
+class Unexpected(NamedTuple):
+    """An expectation that the results contradict.
+
+    outcome   whose change was expected
+    factor    over whose whole range
+    low       the least change that would not have surprised; None: no limit
+    high      the largest
+    chance    that it is not as expected
+    """
+
+    outcome: str
+    factor: str
+    low: float | None
+    high: float | None
+    chance: float
+
+
 class Leader(NamedTuple):
     """The setting that is hoped for most of those that are not recommended.
 
@@ -236,6 +253,7 @@ class Best(Printed):
     unfirm        outcomes with too few results to vouch for a likely setting
     bends         bends that the results show, the surest first
     surprises     results that may be grossly wrong
+    unexpected    expectations that the results contradict, the surest first
     inside        how many results fell inside what was expected, and of how many something was
     news          whether an earlier version, which believed in straight lines, wrote all there is
     counts        number of results, by outcome
@@ -266,6 +284,7 @@ class Best(Printed):
     unfirm: tuple[str, ...] = ()
     bends: tuple[Bend, ...] = ()
     surprises: tuple[Surprise, ...] = ()
+    unexpected: tuple[Unexpected, ...] = ()
     inside: tuple[int, int] = (0, 0)
     news: bool = False
     card: Card = field(repr=False, default=Card("best", ""))

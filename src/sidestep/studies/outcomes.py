@@ -117,9 +117,9 @@ class Outcome:
     def _checked_size(self, field: str, given: Any) -> float:
         """A positive difference: in the unit, or on a log scale in percent."""
         what = f"{field} of {self.name}"
-        return checked_positive(what, self._checked_change(what, given))
+        return checked_positive(what, self.checked_change(what, given))
 
-    def _checked_change(self, what: str, given: Any) -> float:
+    def checked_change(self, what: str, given: Any) -> float:
         """A change: a number in the unit, or on a log scale a percentage, "2%"."""
         if self.is_log:
             return checked_percent(what, given)
@@ -158,13 +158,13 @@ class Outcome:
     def _checked_tolerance(self, given: Any) -> float | tuple[float | None, float | None]:
         what = f"the tolerance of {self.name}"
         if not isinstance(given, Sequence) or isinstance(given, str):
-            return checked_positive(what, self._checked_change(what, given))
+            return checked_positive(what, self.checked_change(what, given))
         if len(given) != 2:
             raise InputError(
                 f"{what} must be a number or a pair (low, high) {OPEN_SIDE}, got {shown(given)}"
             )
         low, high = (
-            None if end is None or end == endless else self._checked_change(what, end)
+            None if end is None or end == endless else self.checked_change(what, end)
             for end, endless in zip(given, (-math.inf, math.inf), strict=True)
         )
         if (low or 0) > 0 or (high or 0) < 0 or low == high:

@@ -8,6 +8,13 @@ from typing import Any
 from sidestep.errors import InputError
 from sidestep.studies.candidates import Candidates, candidates_of
 from sidestep.studies.cards.words import VOCABULARIES, Vocabulary
+from sidestep.studies.expecting import (
+    Expect,
+    Monotone,
+    checked_expect,
+    checked_monotone,
+    expect_config,
+)
 from sidestep.studies.factors import Factor, Setting, checked_steps
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.values import (
@@ -21,11 +28,11 @@ from sidestep.studies.values import (
 WITHIN, CLEAN = "within", "clean"
 STRAIGHT, SMOOTH = "straight", "smooth"
 DECIDE, EARN = "decide", "earn"
-ASKING = ("shape", "questions", "panel", "largest_step", "caution")
+ASKING = ("shape", "questions", "panel", "largest_step", "caution", "expect", "monotone")
 ALL = "all"  # of the outcomes, at every visit
 NAMED = "directed-thompson"  # the policy where one is needed and none is named
 # of the stored configuration; version 1 names a policy and knows no scale, never, pair of noises, power
-# in a formula, shape, panel, largest step or caution
+# in a formula, shape, panel, largest step, caution, expectations or earlier studies
 VERSION = 2
 POWER = re.compile(r"\*\*|\^")
 
@@ -48,6 +55,10 @@ class Plan:
     panel: int | tuple[str, ...] = 1  # outcomes that are measured at a visit
     largest_step: Mapping[str, float] = field(default_factory=dict)  # since the last visit
     caution: float | None = None  # least chance that a question is within all limits
+    expect: Expect = field(
+        default_factory=dict
+    )  # changes over whole ranges that would not surprise
+    monotone: Monotone = field(default_factory=dict)  # "rises" or "falls", by outcome and factor
     seed: int = 0
     vocabulary: str = "experiment"
     title: str = ""
@@ -67,6 +78,7 @@ class Plan:
         self._check_names()
         self._check_aim()
         self._check_questions()
+        self._check_expectations()
         if self.policy is not None:
             self._check_features()
 
@@ -116,6 +128,21 @@ class Plan:
         if not 0.5 <= caution < 1:
             raise InputError(f"caution must lie in 0.5 to below 1, got {caution:g}")
         object.__setattr__(self, "caution", caution)
+
+    def _check_expectations(self) -> None:
+        """What is known before the first result, where a belief can take it."""
+        given = {name: getattr(self, name) for name in ("expect", "monotone")}
+        for name, told in given.items():
+            if told and self.policy is not None:
+                raise InputError(
+                    f"{name} is for studies without a named policy, got {self.policy!r}"
+                )
+            if told and self.model is not None:
+                raise InputError(f"{name} is for studies without a model formula, got one")
+        expect = checked_expect(self.expect, self.factors, self.outcomes)
+        object.__setattr__(self, "expect", expect)
+        monotone = checked_monotone(self.monotone, self.factors, self.outcomes, expect)
+        object.__setattr__(self, "monotone", monotone)
 
     def _checked_panel(self) -> int | tuple[str, ...]:
         names = [outcome.name for outcome in self.outcomes]
@@ -271,6 +298,10 @@ class Plan:
             asking["largest_step"] = dict(self.largest_step)
         if self.caution is not None:
             asking["caution"] = self.caution
+        if self.expect:
+            asking["expect"] = expect_config(self.expect, self.outcomes)
+        if self.monotone:
+            asking["monotone"] = {name: dict(some) for name, some in self.monotone.items()}
         return asking
 
 

@@ -19,6 +19,7 @@ from uuid import uuid4
 from sidestep.errors import RecordError
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
+from sidestep.studies.expecting import Expect, Monotone
 from sidestep.studies.factors import Factor
 from sidestep.studies.grammar import check_model
 from sidestep.studies.live import Prepared
@@ -71,6 +72,8 @@ class Study(Writing):
         panel: int | str | Sequence[str] = 1,
         largest_step: Mapping[str, float] | None = None,
         caution: float | None = None,
+        expect: Expect | None = None,
+        monotone: Monotone | None = None,
         policy: str | None = None,
         knobs: Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -101,6 +104,9 @@ class Study(Writing):
         panel        outcomes that are measured at a visit: a number, their names, or "all"
         largest_step   largest change of a factor since the last round: {"dose": 10}
         caution      least chance that what is asked is within all limits: 0.95
+        expect       changes over the whole range of a factor that would not surprise, 19 times in 20:
+                     {"pressure": {"lisinopril": (-25, 0)}}; None for an end that is not known
+        monotone     outcomes that never do the opposite with more: {"pressure": {"lisinopril": "falls"}}
         policy       name of a policy that asks instead: `sidestep policies` lists them
         knobs        parameters of that policy
         seed         seed of all random choices
@@ -124,6 +130,8 @@ class Study(Writing):
             panel=panel,  # type: ignore[arg-type]
             largest_step={} if largest_step is None else largest_step,
             caution=caution,
+            expect={} if expect is None else expect,
+            monotone={} if monotone is None else monotone,
             policy=policy,
             knobs={} if knobs is None else knobs,
             seed=seed,

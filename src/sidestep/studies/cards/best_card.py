@@ -42,6 +42,7 @@ from sidestep.studies.cards.words import (
     signed,
     with_unit,
 )
+from sidestep.studies.expecting import ends_text
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.values import rounded_value
@@ -115,6 +116,7 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "unfirm": best.unfirm,
         "bends": [bend._asdict() for bend in best.bends],
         "surprises": [surprise._asdict() for surprise in best.surprises],
+        "unexpected": [each._asdict() for each in best.unexpected],
         "inside": best.inside,
         "news": best.news,
     }
@@ -225,6 +227,10 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
         where = named(plan, surprise.action)
         text = f"{outcome.name} {told} at {where} fits nothing else; it hardly counts. Is it right?"
         found.append(Prose(text, lead="A surprise:"))
+    for each in best.unexpected:
+        ends = with_unit(ends_text((each.low, each.high)), plan.outcome(each.outcome).change_unit)
+        text = f"{each.factor} on {each.outcome}: {ends}; the results say otherwise"
+        found.append(Prose(f"{text} ({percent(each.chance)} likely).", lead="Expected of"))
     if best.news:
         found.append(Prose(NEWS))
     inside, total = best.inside

@@ -20,12 +20,14 @@ from sidestep.studies.advice import (
     Settling,
     Surprise,
     Trade,
+    Unexpected,
 )
 from sidestep.studies.book import Book
 from sidestep.studies.factors import Setting
 from sidestep.studies.learning.bends import bends_of
 from sidestep.studies.learning.evidence import Evidence
 from sidestep.studies.learning.intervals import ends_of, in_units
+from sidestep.studies.learning.knowing import contradictions
 from sidestep.studies.learning.learner import Belief, Effects, Learner, Limits
 from sidestep.studies.learning.next_question import (
     Asked,
@@ -128,6 +130,7 @@ def assess(study: StudyLearner, book: Book, context: Context, certainty: float =
         unfirm=tuple(plan.outcomes[each].name for each in choice.unfirm),
         bends=_bends(plan, study.belief()),
         surprises=_surprises(study.evidence, study.belief()),
+        unexpected=_unexpected(plan, study.belief()),
         inside=(book.inside, book.foreseen),
         news=book.is_old,
     )
@@ -297,6 +300,15 @@ def _bends(plan: Plan, belief: Belief) -> tuple[Bend, ...]:
     found = bends_of(belief, len(plan.outcomes))[:NAMED]
     return tuple(
         Bend(plan.outcomes[b.outcome].name, b.factor, b.kind, b.value, b.chance) for b in found
+    )
+
+
+def _unexpected(plan: Plan, belief: Belief) -> tuple[Unexpected, ...]:
+    """The expectations that the results contradict."""
+    found = contradictions(plan, belief)[:NAMED]
+    return tuple(
+        Unexpected(plan.outcomes[each.outcome].name, each.factor, *each.ends, each.chance)
+        for each in found
     )
 
 

@@ -45,7 +45,7 @@ def bends_of(belief: Belief, outcomes: int, seen: float = SEEN) -> list[Bend]:
         curve, bend = rows[1:] - rows[0], (rows[0] + rows[-1] - 2 * rows[STEPS // 2])[None]
         if not np.abs(bend).max() > 0:
             continue
-        ends, steps = _contrasts(belief, bend), _contrasts(belief, curve)
+        ends, steps = contrasts(belief, bend), contrasts(belief, curve)
         for outcome in range(outcomes):
             if belief.results(outcome) < FEWEST:
                 continue
@@ -74,7 +74,7 @@ def _value(factor: Factor, share: float) -> float:
     return factor.nearest(low + share * (high - low))
 
 
-def _contrasts(belief: Belief, rows: FloatArray) -> Effects:
+def contrasts(belief: Belief, rows: FloatArray) -> Effects:
     """Sums and differences of curves, without the own effects of settings."""
     count = len(rows)
     nowhere, nothing = np.full(count, NOWHERE), np.zeros(count)

@@ -25,12 +25,14 @@ class Knowledge:
     mean     (P,)
     scaled   mean in c S0; (P,)
     root     of the covariance that does not grow with c; (P, k)
+    sizes    logarithms of what this says of every c, beside the prior; None: nothing; (sizes,)
     """
 
     share: FloatArray
     mean: FloatArray
     scaled: FloatArray
     root: FloatArray
+    sizes: FloatArray | None = None
 
 
 def nothing_known(features: int) -> Knowledge:

@@ -485,6 +485,8 @@ class Posterior:
             weights = weights + self._within()[:, None]
         for number, (known, cells) in enumerate(self._by_knowledge()):
             likelihood = self._solve(known, [factors for factors, _ in cells])
+            if known is not None and known.sizes is not None:
+                likelihood = likelihood + known.sizes[:, None, None]
             for system, (_, several) in enumerate(cells):
                 for shape_number, variant, weight in several:
                     self._batch[shape_number, variant] = number

@@ -13,6 +13,7 @@ from sidestep.studies.factors import Setting, Value
 from sidestep.studies.learning.evidence import Evidence, Limits, limits_of, never_of, reach_of
 from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.formula_features import FormulaFeatures
+from sidestep.studies.learning.knowing import parts_of
 from sidestep.studies.learning.learner import Belief, Effects, Learner, told_of
 from sidestep.studies.learning.next_question import Inquiry
 from sidestep.studies.learning.posterior import Told
@@ -62,7 +63,9 @@ class StudyLearner:
         self.features = Features(plan.factors, plan.context, formula, evidence.places)
         self.limits: list[Limits | None] = limits_of(plan)
         self.never = never_of(plan)
-        self._learner = Learner(self.features, tolds_of(plan), prior_of(plan.shape))
+        prior = prior_of(plan.shape)
+        parts = parts_of(plan, self.features, prior)
+        self._learner = Learner(self.features, tolds_of(plan), prior, parts)
         self._versions = [-1] * len(plan.outcomes)
         self._straight: StudyLearner | None = None
         self._menus: dict[tuple[tuple[str, Value], ...], Menu] = {}
@@ -86,7 +89,9 @@ class StudyLearner:
             other = object.__new__(StudyLearner)
             other.plan, other.evidence, other.features = self.plan, self.evidence, self.features
             other.limits, other.never = self.limits, self.never
-            other._learner = Learner(self.features, tolds_of(self.plan), prior_of(STRAIGHT))
+            prior = prior_of(STRAIGHT)
+            parts = parts_of(self.plan, self.features, prior)
+            other._learner = Learner(self.features, tolds_of(self.plan), prior, parts)
             other._versions = [-1] * len(self._versions)
             other._straight, other._menus = other, self._menus
             self._straight = other
