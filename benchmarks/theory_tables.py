@@ -266,7 +266,7 @@ def ball(worlds: int, horizon: int) -> None:
 
 
 NOISE, STRENGTH = 0.1, 0.9
-KAPPAS, HORIZONS = (0.1, 0.01), (1000, 10_000, 100_000)
+KAPPAS, HORIZONS = (0.1, 0.01), (100, 1000, 10_000, 100_000)
 
 
 def explorer(problem: ss.Problem, horizon: int, kappa: float) -> ss.ExploreThenCommit:
@@ -281,6 +281,10 @@ SPANNING_PLAYERS: dict[str, Callable[[ss.Problem, int, float], Any]] = {
     "ExploreThenCommit": explorer,
     "epsilon-greedy": lambda p, T, k: ss.EpsilonGreedy(p, epsilon=1.0),
     "ProtectedThompson": lambda p, T, k: ss.ProtectedThompson(p),
+    "ProtectedLinUCB": lambda p, T, k: ss.ProtectedLinUCB(p),
+    "RoundRobinLinUCB": lambda p, T, k: ss.RoundRobinLinUCB(p),
+    "OFUL": lambda p, T, k: ss.OFUL(p),
+    "Uniform": lambda p, T, k: ss.Uniform(p),
 }
 
 
@@ -315,18 +319,20 @@ def rate_of(horizon: float, kappa: float) -> float:
 def spanning_table(runs: int, picture: str | None) -> None:
     """The table of the section on fixed arms that span, and its picture."""
     rows = spanning_rows(runs)
-    print(f"| kappa | T | rate | bound | {' | '.join(SPANNING_PLAYERS)} |")
-    print(f"|{'---|' * (4 + len(SPANNING_PLAYERS))}")
+    print(f"| kappa | | {' | '.join(f'T = {horizon}' for horizon in HORIZONS)} |")
+    print(f"|{'---|' * (2 + len(HORIZONS))}")
     for kappa in KAPPAS:
-        for horizon in HORIZONS:
-            bound = theory.spanning_bound(horizon, kappa, NOISE, strength=STRENGTH)
+        rates = [f"{rate_of(horizon, kappa):.0f}" for horizon in HORIZONS]
+        bounds = theory.spanning_bound(np.array(HORIZONS), kappa, NOISE, strength=STRENGTH)
+        print(f"| {kappa:g} | rate | {' | '.join(rates)} |")
+        print(f"| {kappa:g} | bound | {' | '.join(f'{bound:.0f}' for bound in bounds)} |")
+        for name in SPANNING_PLAYERS:
             cells = [
-                f"{row['mean']:.0f} +- {row['error']:.0f}"
+                f"{row['mean']:.0f} ± {row['error']:.0f}"
                 for row in rows
-                if (row["kappa"], row["T"]) == (kappa, horizon)
+                if (row["kappa"], row["policy"]) == (kappa, name)
             ]
-            rate = rate_of(horizon, kappa)
-            print(f"| {kappa:g} | {horizon} | {rate:.0f} | {bound:.0f} | {' | '.join(cells)} |")
+            print(f"| {kappa:g} | {name} | {' | '.join(cells)} |")
     if picture:
         draw(rows, picture)
 
@@ -338,19 +344,20 @@ def draw(rows: list[dict[str, Any]], path: str) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    figure, axes = plt.subplots(1, len(KAPPAS), figsize=(9, 4), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(KAPPAS), figsize=(9, 4.8), sharey=True, layout="constrained")
     for axis, kappa in zip(axes, KAPPAS, strict=True):
         T = np.geomspace(HORIZONS[0], HORIZONS[-1], 60)
         bound = theory.spanning_bound(T, kappa, NOISE, strength=STRENGTH)
         axis.plot(T, [rate_of(x, kappa) for x in T], "k-", label="rate")
         axis.plot(T, bound, "k--", label="lower bound")
-        for marker, name in zip("osv^D", SPANNING_PLAYERS, strict=True):
+        for marker, name in zip("osv^DPX*+", SPANNING_PLAYERS, strict=True):
             here = [row for row in rows if row["kappa"] == kappa and row["policy"] == name]
             means, errors = ([row[key] for row in here] for key in ("mean", "error"))
             axis.errorbar(HORIZONS, means, errors, marker=marker, capsize=2, label=name)
         axis.set(xscale="log", yscale="log", xlabel="T", title=f"kappa = {kappa:g}")
     axes[0].set_ylabel("larger of the two mean regrets")
-    axes[0].legend(fontsize=8)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=4)
     figure.savefig(path, dpi=110)
 
 
