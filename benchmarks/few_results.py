@@ -65,6 +65,11 @@ def straight() -> list[Row]:
             {8: 85, 15: 55, 30: 32, 60: 22},
         ),
         Row(
+            "noise, level, signs and sizes",
+            Cell("clinic", shape="straight", level="told", expect="signs and sizes"),
+            {8: 60, 15: 48, 30: 32, 60: 22},
+        ),
+        Row(
             "all outcomes at a visit",
             Cell("clinic", shape="straight", visits=True, last=12),
             {2: 75, 4: 55, 8: 34, 12: 27},
