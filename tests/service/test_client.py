@@ -31,6 +31,7 @@ ONLY_HERE = {
     "doubt_correction",
     "questions",
     "about",
+    "response",
     "trajectory",
 }
 

@@ -11,6 +11,7 @@ from sidestep.service.pages import svg
 from sidestep.service.pages.trade_view import trade_view
 from sidestep.studies.advice import Best, Effect, Trade, Tradeoff
 from sidestep.studies.cards.card import Card
+from sidestep.studies.cards.tradeoff_card import trade_lines
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
@@ -118,6 +119,29 @@ def test_figures_beside_the_axis_are_round_and_signed():
     )
     assert re.findall(r">([^<]+)</text>", plot)[:3] == ["0", "\u22125", "\u221210"]
     assert re.findall(r">(\d+%)</text>", plot) == [f"{each}%" for each in range(50, 101, 10)]
+
+
+def test_what_more_certainty_buys_too_is_said_once():
+    plan = small("raise")
+    sure = TRADES[1]._replace(chance=0.97)
+    for trades, said in (
+        ((sure,), ["At least 95% likely within limits:"]),
+        (
+            TRADES[:1],
+            [
+                f"At least {each}% likely within limits{more}:"
+                for each, more in ((50, ""), (80, ", or more"))
+            ],
+        ),
+        (
+            (TRADES[0], sure),
+            ["At least 50% likely within limits:", "At least 95% likely within limits:"],
+        ),
+    ):
+        assert [prose.lead for _, prose in trade_lines(plan, trades)] == said
+    ((_, only),) = trade_lines(plan, (sure,))
+    assert only.text.endswith("with dose 20 mg. More risk would buy nothing more.")
+    assert trade_lines(plan, ()) == []
 
 
 def test_the_page_shows_the_trade_below_the_recommendation(running, browser):

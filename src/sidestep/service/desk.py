@@ -8,14 +8,14 @@ for them.
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sidestep.service.notices import Notices
-from sidestep.studies.advice import Best, Explanation, Tradeoff
+from sidestep.studies.advice import Best, Explanation, Response, Tradeoff
 from sidestep.studies.book import Question
 from sidestep.studies.cards.card import Card
 from sidestep.studies.factors import Setting, Value
@@ -124,6 +124,18 @@ class OpenStudy:
     def tradeoff_within(self, patience: float | None, context: Context) -> Tradeoff | None:
         """The same; None if it takes longer than `patience`, in seconds."""
         return self.worked_out_soon(*_tradeoff(context), patience)
+
+    def responses_within(
+        self, patience: float | None, along: Sequence[tuple[str, str]]
+    ) -> list[Response] | None:
+        """Outcomes along factors; None if it takes longer than `patience`, in seconds."""
+
+        def look(study: Study) -> list[Response]:
+            return [study.response(outcome, factor) for outcome, factor in along]
+
+        return self.worked_out_soon(
+            f"responses {canonical(list(map(list, along)))}", look, patience
+        )
 
     def explain_within(self, patience: float | None, context: Context) -> Explanation | None:
         """Every candidate; None if it takes longer than `patience`, in seconds."""

@@ -107,6 +107,31 @@ class Bend(NamedTuple):
     chance: float
 
 
+@dataclass(frozen=True)
+class Response:
+    """What is believed of an outcome along one factor, with all others at the baseline.
+
+    outcome    its name
+    factor     its name
+    values     of the factor, over its range
+    effects    the change from the baseline at each of them, without what a setting does of its own
+    measured   number of results of the outcome at each value of the factor, wherever the others were
+    """
+
+    outcome: str
+    factor: str
+    values: tuple[float, ...]
+    effects: tuple[Effect, ...]
+    measured: dict[float, int]
+
+    def to_columns(self) -> dict[str, list[float]]:
+        """Columns for a data frame: the factor, estimate, low and high."""
+        columns = {self.factor: list(self.values)}
+        for part in ("estimate", "low", "high"):
+            columns[part] = [getattr(each, part) for each in self.effects]
+        return columns
+
+
 class Surprise(NamedTuple):
     """A result that may be grossly wrong.
 

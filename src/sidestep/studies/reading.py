@@ -26,7 +26,7 @@ from sidestep.studies.storage.store import CLOSED, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
 
 if TYPE_CHECKING:
-    from sidestep.studies.advice import Best, Explanation, Tradeoff
+    from sidestep.studies.advice import Best, Explanation, Response, Tradeoff
     from sidestep.studies.learning.trajectory import Step
 
 
@@ -140,6 +140,22 @@ class Reading:
             book = self._live.follow()
             trades = tuple(tradeoff_of(self._live.learner(), book, here))
         return Tradeoff(trades, tradeoff_card(self.plan, self.name, trades))
+
+    def response(self, outcome: str, factor: str, *, certainty: float | None = None) -> "Response":
+        """What is believed of an outcome along one factor, with all others at the baseline.
+
+        outcome     its name
+        factor      name of a factor of numbers
+        certainty   of the intervals; None: 0.95
+        """
+        from sidestep.studies.learning.response import response_of  # noqa: PLC0415
+
+        if self.plan.aim == CLEAN:
+            raise InputError('response belongs to aim="within", got aim="clean"')
+        number = self.plan.index(outcome)
+        with self._turn:
+            book = self._live.follow()
+            return response_of(self._live.learner(), book, number, factor, certainty)
 
     def trajectory(
         self, action: Setting, *, context: Mapping[str, Any] | None = None, most: int = 48

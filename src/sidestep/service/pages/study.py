@@ -26,7 +26,7 @@ from sidestep.studies.cards.words import plain
 
 PART_PATIENCE = 2.0  # seconds that a part of a page may take before it is asked for again
 SCREEN = 50  # candidates
-PARTS = ("best", "trade", "story", "candidates")
+PARTS = ("best", "trade", "bends", "story", "candidates")
 
 study_pages = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sidestep.service.auth import Visit
 from sidestep.service.desk import OpenStudy
 from sidestep.service.pages import svg
+from sidestep.service.pages.bends_view import bends_view
 from sidestep.service.pages.best_view import best_view, is_few
 from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import STEP, Form
@@ -166,11 +167,19 @@ def parts(study: OpenStudy, question: Question | None, patience: float | None) -
     context = context_here(study.plan, question)
     best = study.best_within(patience, context)
     if best is None:
-        return {"best": None, "trade": None, "story": None, "candidates": None, "context": []}
+        return {
+            "best": None,
+            "trade": None,
+            "bends": None,
+            "story": None,
+            "candidates": None,
+            "context": [],
+        }
     soon = None if patience is None else 0.0
     return {
         "best": best_view(study.plan, best),
         "trade": trade_part(study, best, context, soon),
+        "bends": bends_part(study, best, soon),
         "story": story_part(study, best, context, soon),
         "candidates": candidates_part(study, best, question, context, soon),
         "context": [(name, plain(value)) for name, value in (context or {}).items()],
@@ -194,6 +203,15 @@ def trade_part(
         return {"any": False}
     found = study.tradeoff_within(patience, context)
     return None if found is None else trade_view(plan, best, found)
+
+
+def bends_part(study: OpenStudy, best: Best, patience: float | None) -> list[dict[str, Any]] | None:
+    """Where effects bend; None if it is not computed yet."""
+    if not best.bends:
+        return []
+    along = [(bend.outcome, bend.factor) for bend in best.bends]
+    found = study.responses_within(patience, along)
+    return None if found is None else bends_view(study.plan, best, found)
 
 
 def story_part(

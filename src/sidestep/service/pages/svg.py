@@ -9,10 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sidestep.studies.advice import Effect, Trade
+from sidestep.studies.advice import Effect, Response, Trade
 from sidestep.studies.cards.card import BEYOND, OPEN, WITHIN
 from sidestep.studies.cards.markup import Markup, joined, tag
-from sidestep.studies.cards.words import digits_of_change, signed
+from sidestep.studies.cards.words import counted, digits_of_change, plain, signed
+from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 
 LEAST = 0.5  # chance of staying within limits from which a trade is shown
@@ -139,6 +140,57 @@ def plot(outcome: Outcome, told: Sequence[tuple[int, Effect]], height: int) -> M
     return tag("svg", *parts, class_="plot", width="100%", height=height, aria_hidden="true")
 
 
+def response(
+    outcome: Outcome, factor: Factor, along: Response, at: float, height: int = 150
+) -> Markup:
+    """An outcome along a factor: a line in its band, over the limits; where it was measured, as dots.
+
+    at   where it bends
+    """
+    far = max(max(abs(each.low), abs(each.high)) for each in along.effects)
+    ends = _reached(outcome, far)
+    across = [_across(factor, value) for value in along.values]
+    told = list(zip(across, along.effects, strict=True))
+    up = [f"{x} {_down(ends, each.high)}" for x, each in told]
+    down = [f"{x} {_down(ends, each.low)}" for x, each in told]
+    line = [f"{x} {_down(ends, each.estimate)}" for x, each in told]
+    most = max(along.measured.values(), default=1)
+    dots = [
+        tag(
+            "circle",
+            tag("title", f"{plain(value)}: {counted(count, 'result')}"),
+            class_="told",
+            cx=f"{_across(factor, value)}%",
+            cy="100%",
+            r=f"{2.5 + 3 * math.sqrt(count / most):.1f}",
+        )
+        for value, count in along.measured.items()
+    ]
+    now, bent = f"{_across(factor, float(factor.baseline or 0))}%", f"{_across(factor, at)}%"
+    parts = [
+        *_strip(outcome, ends),
+        *_ticks(outcome, ends),
+        tag("line", class_="axis", x1=now, x2=now, y2="100%"),
+        tag("line", class_="bent", x1=bent, x2=bent, y2="100%"),
+        _stretched(
+            tag("path", class_="area", d="M" + "L".join([*up, *reversed(down)]) + "Z"),
+            tag("path", class_="line", d="M" + "L".join(line)),
+        ),
+        *dots,
+    ]
+    return tag(
+        "svg", *parts, class_="plot response", width="100%", height=height, aria_hidden="true"
+    )
+
+
+def _across(factor: Factor, value: float) -> float:
+    """The place of a value in a factor's range, in percent, on its scale."""
+    low, high, here = (
+        factor.coordinates(float(each or 0))[0] for each in (factor.low, factor.high, value)
+    )
+    return Ends(low, high).at(here)
+
+
 def trade(
     outcome: Outcome,
     trades: Sequence[Trade],
@@ -222,7 +274,11 @@ def _stretched(*paths: Markup) -> Markup:
 def _plotted(outcome: Outcome, told: Sequence[tuple[int, Effect]]) -> Ends:
     """From the middle of the story on everything is shown; how wide it began matters less."""
     late = [effect for count, effect in told if 3 * count >= told[-1][0]] or [told[-1][1]]
-    far = max(max(abs(effect.low), abs(effect.high)) for effect in late)
+    return _reached(outcome, max(max(abs(effect.low), abs(effect.high)) for effect in late))
+
+
+def _reached(outcome: Outcome, far: float) -> Ends:
+    """What is shown of changes up to `far`: the limits too, and of what is far beyond them little."""
     limits = [abs(limit) for limit in outcome.limits if limit]
     reach = max(1.15 * far, 1.8 * max(limits, default=0.0)) or outcome.size(1.0)
     if limits:

@@ -5,7 +5,7 @@ from typing import Any
 from sidestep.service.pages import svg
 from sidestep.studies.advice import Best, Trade, Tradeoff
 from sidestep.studies.cards.ask_card import change_text
-from sidestep.studies.cards.tradeoff_card import shown_of, trade_lines
+from sidestep.studies.cards.tradeoff_card import trade_lines
 from sidestep.studies.cards.words import named, percent, signed, with_unit
 from sidestep.studies.plan import Plan
 
@@ -15,9 +15,9 @@ def trade_view(plan: Plan, best: Best, tradeoff: Tradeoff) -> dict[str, Any]:
     trades, target = tradeoff.trades, plan.target
     if not trades:
         return {"any": False}
-    kept = shown_of(trades)
+    lines = trade_lines(plan, trades)
     chosen = next((each for each in trades if each.action == best.action), None)
-    marked = [each for each in kept if each is not None and each is not chosen]
+    marked = [each for each, _ in lines if each is not None and each is not chosen]
     return {
         "any": True,
         "name": target.name,
@@ -31,7 +31,7 @@ def trade_view(plan: Plan, best: Best, tradeoff: Tradeoff) -> dict[str, Any]:
                 prose.lead,
                 prose.text,
             )
-            for prose, trade in zip(trade_lines(plan, trades), kept, strict=True)
+            for trade, prose in lines
         ],
         "rows": [
             (percent(each.chance), change_text(target, each.effect[:3]), named(plan, each.action))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sidestep.studies.advice import (
     MOST_ROUNDS,
+    Bend,
     Best,
     Contender,
     Effect,
@@ -214,13 +215,7 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
             f"{percent(chance)} if they bend as your results allow."
         )
         found.append(Prose(sentence(text)))
-    for bend in best.bends:
-        factor = next(each for each in plan.factors if each.name == bend.factor)
-        at = with_unit(plain(rounded_value(bend.value)), factor.unit)
-        text = (
-            f"the effect of {bend.factor} {BENDS[bend.kind]} {at}; {percent(bend.chance)} likely."
-        )
-        found.append(Prose(text, lead=f"{sentence(bend.outcome)}:"))
+    found += [bend_text(plan, bend) for bend in best.bends]
     for surprise in best.surprises:
         outcome = plan.outcome(surprise.outcome)
         told = with_unit(number(surprise.value, digits_of(outcome)), outcome.unit)
@@ -238,6 +233,14 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
         text = f"Of {total} results, {inside} fell inside what was expected (19 in 20 should)."
         found.append(Prose(text))
     return found
+
+
+def bend_text(plan: Plan, bend: Bend) -> Prose:
+    """Potassium: the effect of lisinopril flattens above 20 mg/day; 98% likely."""
+    factor = next(each for each in plan.factors if each.name == bend.factor)
+    at = with_unit(plain(rounded_value(bend.value)), factor.unit)
+    text = f"the effect of {bend.factor} {BENDS[bend.kind]} {at}; {percent(bend.chance)} likely."
+    return Prose(text, lead=f"{sentence(bend.outcome)}:")
 
 
 def _differ(one: float, other: float) -> bool:

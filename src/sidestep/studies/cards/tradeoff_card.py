@@ -31,12 +31,13 @@ def tradeoff_card(plan: Plan, name: str, trades: Sequence[Trade]) -> Card:
     nothing = Prose(
         f"Nothing but the baseline is likelier than not to keep all {outcomes} within limits."
     )
+    said = tuple(prose for _, prose in trade_lines(plan, trades))
     return Card(
         kind="tradeoff",
         title="What more risk would buy",
         aside=f"{len(kept)} of {len(trades)}" if len(kept) < len(trades) else "",
         sections=(
-            *((Section("", trade_lines(plan, trades)),) if trades else ()),
+            *((Section("", said),) if said else ()),
             Section("", (table if trades else nothing,), spaced=bool(trades)),
             *((Section("", (Prose(text),), spaced=True),) if trades else ()),
         ),
@@ -44,20 +45,28 @@ def tradeoff_card(plan: Plan, name: str, trades: Sequence[Trade]) -> Card:
     )
 
 
-def trade_lines(plan: Plan, trades: Sequence[Trade]) -> tuple[Prose, ...]:
-    """What each of three certainties buys: the effect, and the setting that has it."""
-    return tuple(
-        Prose(
-            "nothing but the baseline." if trade is None else _bought_text(plan, trade),
-            lead=f"At least {percent(certainty)} likely within limits:",
+def trade_lines(plan: Plan, trades: Sequence[Trade]) -> list[tuple[Trade | None, Prose]]:
+    """What 50, 80 and 95% buy: the effect and the setting that has it, or nothing but the baseline.
+
+    What a larger certainty buys too is said once.
+    """
+    kept = [next((t for t in trades if t.chance >= each), None) for each in SHOWN]
+    lines: list[tuple[Trade | None, Prose]] = []
+    for place, (certainty, trade) in enumerate(zip(SHOWN, kept, strict=True)):
+        if trade is None and place == 0:
+            return []
+        if trade is not None and trade in kept[place + 1 :]:
+            continue
+        text = "nothing but the baseline." if trade is None else _bought_text(plan, trade)
+        if trade is not None and trade is kept[0] and place == len(SHOWN) - 1:
+            text += " More risk would buy nothing more."
+        if trade is None and place < len(SHOWN) - 1 and kept[place + 1] is None:
+            lead = f"At least {percent(certainty)} likely within limits, or more:"
+            return [*lines, (None, Prose(text, lead=lead))]
+        lines.append(
+            (trade, Prose(text, lead=f"At least {percent(certainty)} likely within limits:"))
         )
-        for certainty, trade in zip(SHOWN, shown_of(trades), strict=True)
-    )
-
-
-def shown_of(trades: Sequence[Trade]) -> list[Trade | None]:
-    """What is recommended with each of the three certainties; None: the baseline."""
-    return [next((t for t in trades if t.chance >= each), None) for each in SHOWN]
+    return lines
 
 
 def _bought_text(plan: Plan, trade: Trade) -> str:

@@ -35,6 +35,33 @@ class Bend:
     value: float
 
 
+@dataclass(frozen=True)
+class Curve:
+    """What is believed of an outcome along a factor, with all others at the baseline.
+
+    values           of the factor, over its range
+    mean, low, high  of the change from the baseline, in half-ranges; what a setting does of its own is
+                     left out
+    """
+
+    values: list[float]
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def curve_of(belief: Belief, factor: Factor, outcome: int, certainty: float) -> Curve:
+    """An outcome along a factor of numbers, with intervals of that certainty."""
+    effects = contrasts(belief, _along(belief.features, factor))
+    tail = np.full(STEPS + 1, (1 - certainty) / 2)
+    return Curve(
+        [_value(factor, step / STEPS) for step in range(STEPS + 1)],
+        effects.mean(outcome),
+        effects.quantile(outcome, tail),
+        effects.quantile(outcome, 1 - tail),
+    )
+
+
 def bends_of(belief: Belief, outcomes: int, seen: float = SEEN) -> list[Bend]:
     """Every bend whose direction has at least that chance, the surest first."""
     features, found = belief.features, []
