@@ -30,6 +30,7 @@ from benchmarks.bend_worlds import (
     patient,
     random_world,
 )
+from sidestep.studies.learning.earlier import Lesson, parts_of_pooled, pooled
 from sidestep.studies.learning.expectations import variants_of
 from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.knowledge import UNKNOWN, Part
@@ -240,6 +241,34 @@ def expected(cell: Cell, ground: Ground, prior: Prior) -> Part:
     return Part("expected", 1.0, outcomes)
 
 
+def told_before(cell: Cell, ground: Ground, seed: int, prior: Prior) -> tuple[Part, ...] | None:
+    """What is known before the first result; None: nothing."""
+    if cell.before:
+        return taught(cell, ground, seed, prior)
+    return (expected(cell, ground, prior),) if cell.expect else None
+
+
+BEFORE = 60  # results of an earlier patient
+
+
+def taught(cell: Cell, ground: Ground, seed: int, prior: Prior) -> tuple[Part, Part]:
+    """What earlier patients teach; each was measured at random settings, the outcomes in turn."""
+    count, earlier = len(ground.world.outcomes), []
+    for number in range(cell.before):
+        rng = np.random.default_rng([32, seed, number])
+        here = replace(ground, world=patient(cell.world, rng, cell.cv))
+        plain = replace(cell, level="untold")
+        nature = Nature(plain, here, 1_000_000 + 100 * seed + number)
+        learner = Learner(ground.features, nature.told(), prior)
+        for result in range(BEFORE):
+            setting = int(nature.rng.integers(len(here.world.settings)))
+            learner.add(result % count, nature.result(result % count, setting, 0))
+        noises = [learner.belief().noise(outcome) for outcome in range(count)]
+        earlier.append(Lesson(ground.features, learner.sums, noises))
+    found = [pooled(ground.features, prior, outcome, earlier) for outcome in range(count)]
+    return parts_of_pooled(ground.features, prior, found)
+
+
 class Nature:
     """What measuring gives in a study of a cell."""
 
@@ -305,10 +334,8 @@ def play(
                 yield stop, look_at_fit(ground.world, fit)
         return
     world, points, nature = ground.world, ground.points, Nature(cell, ground, seed)
-    if prior is None:
-        prior = prior_of(cell.shape or None)
-    if cell.expect:
-        parts = (expected(cell, ground, prior),)
+    prior = prior or prior_of(cell.shape or None)
+    parts = told_before(cell, ground, seed, prior) or parts
     if cell.without:
         prior = WITHOUT[cell.without](prior)
     learner = Learner(ground.features, nature.told(), prior, parts)

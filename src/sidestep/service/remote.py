@@ -24,6 +24,7 @@ from sidestep.studies.advice import (
     Surprise,
     Trade,
     Tradeoff,
+    Trust,
     Unexpected,
 )
 from sidestep.studies.cards.card import Card
@@ -335,6 +336,7 @@ def _best(found: Mapping[str, Any]) -> Best:
         unfirm=tuple(found["unfirm"]),
         bends=tuple(Bend(**each) for each in found["bends"]),
         surprises=tuple(Surprise(**each) for each in found["surprises"]),
+        trust=None if found["trust"] is None else Trust(**found["trust"]),
         unexpected=tuple(Unexpected(**each) for each in found["unexpected"]),
         inside=(found["inside"][0], found["inside"][1]),
         news=found["news"],

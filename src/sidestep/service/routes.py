@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from sidestep.errors import InputError
 from sidestep.service import answers as out
 from sidestep.service import listing
-from sidestep.service.auth import Caller, Needs, Visit, known_caller, known_owner
+from sidestep.service.auth import Caller, Needs, Visit, allowed, known_caller, known_owner
 from sidestep.service.bodies import StrictRoute, strict_json
 from sidestep.service.problems import MEDIA_TYPE, HttpProblem
 from sidestep.service.replies import (
@@ -120,6 +120,8 @@ def studies(
 def create(request: Request, new: NewStudy, caller: Owner, key: Key = None) -> Response:
     """Set up a study; no names of patients in it, please."""
     actor = caller.signs(new.actor)
+    for name in new.learn_from:
+        allowed(request.app.state.desk, caller, (READ,), name)
     Study.create(new.name, request.app.state.desk.store, actor=actor, key=key, **new.settings())
     card = request.app.state.desk.study(new.name).show()
     address = f"{request.base_url}v1/studies/{quote(new.name, safe='')}"

@@ -120,6 +120,7 @@ class NewStudy(Signed):
     largest_step: dict[Name, Positive] | None = None
     caution: Annotated[float, Field(ge=0.5, lt=1)] | None = None
     expect: dict[Name, dict[Name, HalfPair | HalfPercents]] = {}
+    learn_from: Annotated[list[Name], Field(max_length=100)] = []
     monotone: dict[Name, dict[Name, Annotated[str, Field(pattern="^(rises|falls)$")]]] = {}
     policy: Name | None = None
     knobs: dict[Name, JsonValue] = {}

@@ -164,6 +164,17 @@ class Unexpected(NamedTuple):
     chance: float
 
 
+class Trust(NamedTuple):
+    """How far earlier studies are believed to speak of this one.
+
+    studies   number of the earlier studies
+    alike     chance that this one is like them; else it is a stranger
+    """
+
+    studies: int
+    alike: float
+
+
 class Leader(NamedTuple):
     """The setting that is hoped for most of those that are not recommended.
 
@@ -278,6 +289,7 @@ class Best(Printed):
     unfirm        outcomes with too few results to vouch for a likely setting
     bends         bends that the results show, the surest first
     surprises     results that may be grossly wrong
+    trust         how far earlier studies are believed to speak of this one; None: it learned from none
     unexpected    expectations that the results contradict, the surest first
     inside        how many results fell inside what was expected, and of how many something was
     news          whether an earlier version, which believed in straight lines, wrote all there is
@@ -309,6 +321,7 @@ class Best(Printed):
     unfirm: tuple[str, ...] = ()
     bends: tuple[Bend, ...] = ()
     surprises: tuple[Surprise, ...] = ()
+    trust: Trust | None = None
     unexpected: tuple[Unexpected, ...] = ()
     inside: tuple[int, int] = (0, 0)
     news: bool = False

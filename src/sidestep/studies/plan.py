@@ -59,6 +59,7 @@ class Plan:
         default_factory=dict
     )  # changes over whole ranges that would not surprise
     monotone: Monotone = field(default_factory=dict)  # "rises" or "falls", by outcome and factor
+    earlier: Mapping[str, Any] = field(default_factory=dict)  # what earlier studies taught, frozen
     seed: int = 0
     vocabulary: str = "experiment"
     title: str = ""
@@ -131,7 +132,7 @@ class Plan:
 
     def _check_expectations(self) -> None:
         """What is known before the first result, where a belief can take it."""
-        given = {name: getattr(self, name) for name in ("expect", "monotone")}
+        given = {"expect": self.expect, "monotone": self.monotone, "learn_from": self.earlier}
         for name, told in given.items():
             if told and self.policy is not None:
                 raise InputError(
@@ -300,6 +301,8 @@ class Plan:
             asking["caution"] = self.caution
         if self.expect:
             asking["expect"] = expect_config(self.expect, self.outcomes)
+        if self.earlier:
+            asking["earlier"] = dict(self.earlier)
         if self.monotone:
             asking["monotone"] = {name: dict(some) for name, some in self.monotone.items()}
         return asking
@@ -322,7 +325,7 @@ def plan_from_config(config: Mapping[str, Any], rows: Sequence[Sequence[Any]] | 
         candidates=_stored(factors, config["candidates"]["kind"], rows),
         context=tuple(_from_numbers(each, yes_no) for each in config["context"]),
         powers=config["version"] > 1 or not POWER.search(config.get("model") or ""),
-        **{name: config[name] for name in (*kept, *ASKING) if name in config},
+        **{name: config[name] for name in (*kept, *ASKING, "earlier") if name in config},
     )
 
 

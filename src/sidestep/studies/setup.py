@@ -15,7 +15,7 @@ from sidestep.studies.plan import ASKING
 from sidestep.studies.values import shown
 
 WORDS = ("title", "vocabulary", "aim", "rank", "resolution", "policy", "knobs", "seed", "model")
-KEYS = (*WORDS, *ASKING, "candidates", "factors", "target", "protected", "context")
+KEYS = (*WORDS, *ASKING, "learn_from", "candidates", "factors", "target", "protected", "context")
 
 
 def example() -> str:
@@ -37,7 +37,7 @@ def read_setup(path: Path) -> dict[str, Any]:
     for key in ("factors", "target"):
         if key not in content:
             raise InputError(f"{path} must have {key}, got none (see --example)")
-    setup = {key: content[key] for key in (*WORDS, *ASKING) if key in content}
+    setup = {key: content[key] for key in (*WORDS, *ASKING, "learn_from") if key in content}
     setup["factors"] = _several(Factor, content["factors"], "factors")
     setup["context"] = _several(Factor, content.get("context", []), "context")
     setup["target"] = _one(Outcome, content["target"], "target")

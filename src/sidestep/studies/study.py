@@ -12,6 +12,7 @@ correcting and withdrawing do not import numpy, so a result can be saved whereve
 import getpass
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,7 @@ from sidestep.studies.candidates import candidates_of
 from sidestep.studies.expecting import Expect, Monotone
 from sidestep.studies.factors import Factor
 from sidestep.studies.grammar import check_model
+from sidestep.studies.lessons import frozen_from, lessons_of
 from sidestep.studies.live import Prepared
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan, plan_from_config
@@ -74,6 +76,7 @@ class Study(Writing):
         caution: float | None = None,
         expect: Expect | None = None,
         monotone: Monotone | None = None,
+        learn_from: Any = None,
         policy: str | None = None,
         knobs: Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -107,6 +110,8 @@ class Study(Writing):
         expect       changes over the whole range of a factor that would not surprise, 19 times in 20:
                      {"pressure": {"lisinopril": (-25, 0)}}; None for an end that is not known
         monotone     outcomes that never do the opposite with more: {"pressure": {"lisinopril": "falls"}}
+        learn_from   earlier studies with the same factors, units and baseline, whose results teach this
+                     one: names in the storage, paths of exports, or a table with a column "subject"
         policy       name of a policy that asks instead: `sidestep policies` lists them
         knobs        parameters of that policy
         seed         seed of all random choices
@@ -144,6 +149,8 @@ class Study(Writing):
             check_model(plan)  # before anything is evaluated
         _check_inference(plan)
         store, actor = open_store(storage), actor or user_of_the_machine()
+        if learn_from is not None:
+            plan = _taught(plan, learn_from, store)
         config = plan.to_config()
         if plan.candidates.kind == "table":
             rows = canonical(plan.candidates.to_rows())
@@ -262,6 +269,17 @@ def _check_inference(plan: Plan) -> None:
         from sidestep.studies.learning.formula_features import FormulaFeatures  # noqa: PLC0415
 
         FormulaFeatures(plan)
+
+
+def _taught(plan: Plan, learn_from: Any, store: Store) -> Plan:
+    """The plan with what earlier studies teach, worked out once and kept in its record."""
+    lessons = lessons_of(plan, learn_from, store)
+    if not lessons:
+        return plan
+    replace(plan, earlier=frozen_from(lessons, {}))  # refuses before anything is worked out
+    from sidestep.studies.learning.teaching import taught  # noqa: PLC0415
+
+    return replace(plan, earlier=frozen_from(lessons, taught(plan, [e.results for e in lessons])))
 
 
 def _kept_rows(store: Store, digest: str | None) -> Any:

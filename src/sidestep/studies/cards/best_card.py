@@ -11,6 +11,7 @@ from sidestep.studies.advice import (
     Leader,
     Narrowing,
     Settling,
+    Trust,
 )
 from sidestep.studies.cards.ask_card import NEWS, baseline_text, change_text
 from sidestep.studies.cards.card import (
@@ -52,6 +53,8 @@ SURE = 0.995  # chance of being better from which it is not worth a line
 DIFFERENT = 0.02  # chances that differ by less are told as one
 FORESEEN = 5  # results of which something was expected, before their count is told
 BENDS = {"flattens": "flattens above", "steepens": "grows faster above", "turns": "turns at"}
+FITS = 0.5  # chance of being like earlier studies below which this one does not fit them
+SUBJECTS = {"patient": "patients", "study": "studies"}
 NAMED = 4  # largest number of contenders that are named
 CLOSE = 0.95  # if the recommendation is best with this probability, rivals are not named
 
@@ -117,6 +120,7 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "unfirm": best.unfirm,
         "bends": [bend._asdict() for bend in best.bends],
         "surprises": [surprise._asdict() for surprise in best.surprises],
+        "trust": None if best.trust is None else best.trust._asdict(),
         "unexpected": [each._asdict() for each in best.unexpected],
         "inside": best.inside,
         "news": best.news,
@@ -222,6 +226,8 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
         where = named(plan, surprise.action)
         text = f"{outcome.name} {told} at {where} fits nothing else; it hardly counts. Is it right?"
         found.append(Prose(text, lead="A surprise:"))
+    if best.trust is not None:
+        found.append(trust_text(plan, best.trust))
     for each in best.unexpected:
         ends = with_unit(ends_text((each.low, each.high)), plan.outcome(each.outcome).change_unit)
         text = f"{each.factor} on {each.outcome}: {ends}; the results say otherwise"
@@ -235,12 +241,24 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
     return found
 
 
+<<<<<<< HEAD
 def bend_text(plan: Plan, bend: Bend) -> Prose:
     """Potassium: the effect of lisinopril flattens above 20 mg/day; 98% likely."""
     factor = next(each for each in plan.factors if each.name == bend.factor)
     at = with_unit(plain(rounded_value(bend.value)), factor.unit)
     text = f"the effect of {bend.factor} {BENDS[bend.kind]} {at}; {percent(bend.chance)} likely."
     return Prose(text, lead=f"{sentence(bend.outcome)}:")
+=======
+def trust_text(plan: Plan, trust: Trust) -> Prose:
+    """How far the earlier studies are trusted now, and whether this one does not fit them."""
+    subject = "patient" if plan.vocabulary == "clinic" else "study"
+    earlier = counted(trust.studies, f"earlier {subject}", f"earlier {SUBJECTS[subject]}")
+    text = f"like them {percent(trust.alike)}, a stranger {percent(1 - trust.alike)}."
+    if trust.alike < FITS:
+        fit = "it" if trust.studies == 1 else "them"
+        text += f" This {subject} does not fit {fit}; its own results decide."
+    return Prose(text, lead=f"Learned from {earlier}:")
+>>>>>>> aac4ef8 (Let earlier studies teach the next one by their results)
 
 
 def _differ(one: float, other: float) -> bool:

@@ -4,7 +4,11 @@ bases.py         functions of one factor: straight, bend, smooth; the joint smoo
 places.py        settings in their contexts, numbered
 features.py      settings as rows of features; their prior variances by kind
 prior.py         every number of the prior, with the sizes and shapes that are averaged
-knowledge.py     what is known before the first result: expectations, earlier studies, doubt in them
+knowledge.py     what is known before the first result, as weights of features; parts of the prior
+expectations.py  changes over the whole range of a factor as such knowledge
+earlier.py       the population that earlier studies and the next one are drawn from
+teaching.py      what they taught, as the record of the next study keeps it
+knowing.py       the parts of a study's prior, and what became of them
 observations.py  what was measured, and its sums per setting; no numpy
 rows.py          these sums as arrays
 readings.py      which results are grossly wrong, or below a limit of detection

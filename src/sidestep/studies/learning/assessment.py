@@ -27,7 +27,7 @@ from sidestep.studies.factors import Setting
 from sidestep.studies.learning.bends import bends_of
 from sidestep.studies.learning.evidence import Evidence
 from sidestep.studies.learning.intervals import ends_of, in_units
-from sidestep.studies.learning.knowing import contradictions
+from sidestep.studies.learning.knowing import contradictions, trust_of
 from sidestep.studies.learning.learner import Belief, Effects, Learner, Limits
 from sidestep.studies.learning.next_question import (
     Asked,
@@ -130,6 +130,7 @@ def assess(study: StudyLearner, book: Book, context: Context, certainty: float =
         unfirm=tuple(plan.outcomes[each].name for each in choice.unfirm),
         bends=_bends(plan, study.belief()),
         surprises=_surprises(study.evidence, study.belief()),
+        trust=trust_of(plan, study.belief()),
         unexpected=_unexpected(plan, study.belief()),
         inside=(book.inside, book.foreseen),
         news=book.is_old,

@@ -5,13 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sidestep.core.arrays import FloatArray
+from sidestep.studies.advice import Trust
 from sidestep.studies.expecting import Ends, scaled_changes, told_of_changes
 from sidestep.studies.learning.bends import contrasts
 from sidestep.studies.learning.expectations import Expected, variants_of
 from sidestep.studies.learning.features import Features
-from sidestep.studies.learning.knowledge import UNKNOWN, Part
+from sidestep.studies.learning.knowledge import EARLIER, UNKNOWN, Part
 from sidestep.studies.learning.learner import Belief
 from sidestep.studies.learning.prior import Prior
+from sidestep.studies.learning.teaching import parts_of_frozen
 from sidestep.studies.plan import Plan
 
 OWN = "nothing"  # name of the part that knows of no earlier studies
@@ -35,10 +37,20 @@ class Contradiction(NamedTuple):
 def parts_of(plan: Plan, features: Features, prior: Prior) -> tuple[Part, ...]:
     """What the plan says of effects, as parts of the prior."""
     expected = expected_of(plan)
+    if plan.earlier:
+        told = [variants_of(features, prior, some) if some else None for some in expected]
+        return parts_of_frozen(plan, features, prior, plan.earlier, told)
     if not any(expected):
         return UNKNOWN
     outcomes = [variants_of(features, prior, some) for some in expected]
     return (Part(OWN, 1.0, outcomes),)
+
+
+def trust_of(plan: Plan, belief: Belief) -> Trust | None:
+    """How far the earlier studies are believed to speak of this one; None: it learned from none."""
+    if not plan.earlier:
+        return None
+    return Trust(len(plan.earlier["studies"]), belief.parts().get(EARLIER, 0.0))
 
 
 def expected_of(plan: Plan) -> list[Expected]:

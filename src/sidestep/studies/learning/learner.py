@@ -705,6 +705,24 @@ class Effects:
             together *= belief.given(outcome, chance)
         return np.asarray(np.einsum("hz,hzk->k", belief.joint, together))
 
+    def given_part(
+        self, part: str, limits: Sequence[Limits | None]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Chances of being within all limits, and of a gain, if a part of the prior is right; (K,)."""
+        belief = self.belief
+        mine = np.array([shape.part.name == part for shape in belief.shapes])
+        joint = belief.joint * mine[:, None]
+        joint = joint / joint.sum()
+        together = np.ones((*joint.shape, len(self)))
+        for outcome, pair in enumerate(limits):
+            if pair is not None and pair != (None, None):
+                together *= belief.given(outcome, self._within_parts(outcome, pair))
+        gain = belief.given(0, 1.0 - _below(*self.parts(0), 0.0))
+        return (
+            np.asarray(np.einsum("hz,hzk->k", joint, together)),
+            np.asarray(np.einsum("hz,hzk->k", joint, gain)),
+        )
+
 
 def _below(mean: FloatArray, spread: FloatArray, value: FloatArray | float) -> FloatArray:
     """Chance of every component to be below a value; surely, where it is sure."""

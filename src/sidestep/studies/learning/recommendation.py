@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.studies.learning.knowledge import STRANGER
 from sidestep.studies.learning.learner import MINOR, Belief, Effects, Limits, Reach
 from sidestep.studies.learning.posterior import Cell, log_sum
 from sidestep.studies.learning.rows import BoolArray
@@ -22,6 +23,7 @@ from sidestep.studies.learning.rows import BoolArray
 CERTAINTY = 0.95
 KEY = 0.5  # least chance of being within limits for every plausible size
 TRIED = 32  # settings whose firmness is worked out at once, the best first
+REFUTED = 0.02  # chance of being a stranger below which it counts no more
 PLAUSIBLE = 0.1  # least likelihood of a size that counts, in that of the likeliest
 
 
@@ -57,7 +59,8 @@ def choice_of(
     within = effects.all_within(limits, never)
     better = 1.0 - effects.below(0, 0.0)
     unmeasured = tuple(o for o in range(len(limits)) if not belief.results(o))
-    likely = np.flatnonzero((within >= certainty) & (better > 0.5) & effects.moved)
+    good = (within >= certainty) & (better > 0.5) & effects.moved
+    likely = np.flatnonzero(good & alone(effects, limits))
     if unmeasured or not len(likely):
         return Choice(None, within, better, mean, unmeasured)
     likely = likely[np.argsort(-np.round(mean[likely], 9), kind="stable")]
@@ -83,7 +86,8 @@ def frontier_of(
     """What would be recommended at every certainty from `least` on, the largest effects first."""
     if choice.unmeasured:
         return []
-    likely = np.flatnonzero((choice.within >= least) & (choice.better > 0.5) & effects.moved)
+    good = (choice.within >= least) & (choice.better > 0.5) & effects.moved
+    likely = np.flatnonzero(good & alone(effects, limits))
     likely = likely[np.argsort(-np.round(choice.mean[likely], 9), kind="stable")]
     found: list[int] = []
     reached = 0.0  # the chance of the last one that was found; what comes later must have more
@@ -95,6 +99,18 @@ def frontier_of(
                 found.append(row)
                 reached = float(choice.within[row])
     return found
+
+
+def alone(effects: Effects, limits: Sequence[Limits | None]) -> BoolArray:
+    """Which settings are likely within all limits, and better, also for a stranger; (K,).
+
+    A study that learned from earlier ones may have nothing to do with them. Until its results say that
+    it has, a recommendation must hold for a stranger too, more likely than not.
+    """
+    if effects.belief.parts().get(STRANGER, 0.0) < REFUTED:
+        return np.ones(len(effects), dtype=bool)
+    within, better = effects.given_part(STRANGER, limits)
+    return np.asarray((within >= KEY) & (better >= KEY))
 
 
 def _firm(
