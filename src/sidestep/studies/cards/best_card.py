@@ -241,14 +241,14 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
     return found
 
 
-<<<<<<< HEAD
 def bend_text(plan: Plan, bend: Bend) -> Prose:
     """Potassium: the effect of lisinopril flattens above 20 mg/day; 98% likely."""
     factor = next(each for each in plan.factors if each.name == bend.factor)
     at = with_unit(plain(rounded_value(bend.value)), factor.unit)
     text = f"the effect of {bend.factor} {BENDS[bend.kind]} {at}; {percent(bend.chance)} likely."
     return Prose(text, lead=f"{sentence(bend.outcome)}:")
-=======
+
+
 def trust_text(plan: Plan, trust: Trust) -> Prose:
     """How far the earlier studies are trusted now, and whether this one does not fit them."""
     subject = "patient" if plan.vocabulary == "clinic" else "study"
@@ -258,7 +258,6 @@ def trust_text(plan: Plan, trust: Trust) -> Prose:
         fit = "it" if trust.studies == 1 else "them"
         text += f" This {subject} does not fit {fit}; its own results decide."
     return Prose(text, lead=f"Learned from {earlier}:")
->>>>>>> aac4ef8 (Let earlier studies teach the next one by their results)
 
 
 def _differ(one: float, other: float) -> bool:
