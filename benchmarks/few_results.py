@@ -135,6 +135,54 @@ def smooth() -> list[Row]:
     return rows
 
 
+def knowing() -> list[Row]:
+    """What people know and what earlier patients teach, rightly and wrongly, in patients of clinics."""
+    told = {"shape": "straight", "level": "told"}
+    pooled = {"shape": "straight"}
+    singles = shown(8, 15, 30, 60)
+    bounds = {0.5: {8: 55, 15: 39, 30: 30, 60: 20}, 0.2: {8: 50, 15: 32, 30: 25, 60: 19}}
+    rows = [
+        Row("noise and level", Cell("clinic", cv=0.5, **told), singles),
+        *(
+            Row(
+                f"noise, level, {what}",
+                Cell("clinic", cv=0.5, expect=what, **told),
+                {8: 60, 15: 48, 30: 32, 60: 22} if what == "signs and sizes" else singles,
+            )
+            for what in ("signs", "signs and sizes", "half the size", "opposite signs")
+        ),
+        Row("noise", Cell("clinic", cv=0.5, **pooled), singles),
+        *(
+            Row(f"noise, 5 earlier, cv {cv}", Cell("clinic", cv=cv, before=5, **pooled), most)
+            for cv, most in bounds.items()
+        ),
+        *(
+            Row(
+                f"noise, {count} earlier, cv {cv}",
+                Cell("clinic", cv=cv, before=count, **pooled),
+                singles,
+            )
+            for count, cv in ((1, 0.5), (2, 0.5), (3, 0.5), (5, 1.0), (3, 1.0))
+        ),
+        *(
+            Row(
+                f"noise, {count} earlier, cv 0.2, opposite effects",
+                Cell("clinic", cv=0.2, before=count, unlike=True, **pooled),
+                singles,
+            )
+            for count in (5, 1)
+        ),
+    ]
+    for world in ("emax", "convex"):
+        rows += [
+            Row("noise, cv 0.5", Cell(world, cv=0.5, last=30), shown(8, 15, 30)),
+            Row(
+                "noise, 5 earlier, cv 0.5", Cell(world, cv=0.5, before=5, last=30), shown(8, 15, 30)
+            ),
+        ]
+    return rows
+
+
 def telling() -> list[Row]:
     """Straight random worlds of three factors at nine levels: telling more must not make it worse."""
     told = {
@@ -163,7 +211,7 @@ def tables() -> list[Row]:
     ]
 
 
-ROWS = (*straight(), *bent(), *smooth(), *telling(), *tables())
+ROWS = (*straight(), *bent(), *smooth(), *knowing(), *telling(), *tables())
 
 
 def figure(given_up: tuple[float, float], bound: int | None) -> str:

@@ -358,6 +358,38 @@ def test_a_yes_or_no_is_true_or_false_as_json(web):
     assert body["action"] == {"banner": False, "lisinopril": 25}
 
 
+def test_what_is_known_and_earlier_studies_are_told_as_json(web, tmp_path):
+    body = {
+        "factors": [{"name": "dose", "low": 0, "high": 40, "step": 10}],
+        "target": {"name": "pain", "goal": "lower", "range": [0, 10], "noise": 0.5},
+        "shape": "straight",
+    }
+    assert web.post("/v1/studies", json=body | {"name": "first"}).status_code == 201
+    for dose in (0, 20, 40):
+        told = {"value": 6 - dose / 20, "measured": "pain", "given": {"dose": dose}}
+        assert web.post("/v1/studies/first/answers", json=told).status_code == 200
+    more = {
+        "expect": {"pain": {"dose": [None, 1]}},
+        "monotone": {"pain": {"dose": "falls"}},
+        "learn_from": ["first"],
+    }
+    assert web.post("/v1/studies", json=body | more | {"name": "next"}).status_code == 201
+    config = web.get("/v1/studies/next/history").json()["events"][0]["body"]["config"]
+    assert config["expect"] == {"pain": {"dose": [None, 1.0]}}
+    assert config["earlier"]["studies"] == [{"name": "first", "results": 3}]
+    told = {"value": 4.1, "measured": "pain", "given": {"dose": 40}}
+    assert web.post("/v1/studies/next/answers", json=told).status_code == 200
+    trust = web.get("/v1/studies/next/best").json()["trust"]
+    assert trust["studies"] == 1
+    assert 0.5 < trust["alike"] < 1
+    file = tmp_path / "file.jsonl"
+    file.write_text("{}", encoding="utf-8")
+    for unknown in ("nobody", str(file)):  # no file of the service is read
+        refused = web.post("/v1/studies", json=body | {"name": "x", "learn_from": [unknown]})
+        assert refused.status_code in (404, 422)
+        assert "there is no study" in refused.json()["detail"]
+
+
 def test_a_formula_that_would_never_end_is_refused_at_once(web):
     body = {
         "name": "endless",
