@@ -72,7 +72,7 @@ def test_a_study_of_its_own_questions_says_what_they_could_change(study):
     assert "Of what is open the answer settles about: " in text
     assert "19 times in 20 between" in text
     assert text.count("limit ±") == len(PROTECTED)
-    assert f"It is {round(100 * body['chance'])}% likely to be within all limits." in text
+    assert f"This regimen is {round(100 * body['chance'])}% likely to be within all limits." in text
 
 
 def test_the_price_is_what_is_expected_to_be_lost_against_today_s_best(study):

@@ -76,7 +76,7 @@ def study_page(
 @study_pages.get("/studies/{name}/parts/{part}")
 def part(request: Request, visit: Readers, part: str, question: Entry = None) -> Response:
     """A computed part of the page, once it is ready; until then a placeholder."""
-    chosen = chosen_question(visit.study.questions(), visit.caller.name, question)
+    chosen = chosen_question(visit.study, visit.caller.name, question)
     found = parts(visit.study, chosen, PART_PATIENCE)
     if part not in PARTS:
         return Response(status_code=404)

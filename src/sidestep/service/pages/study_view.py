@@ -13,7 +13,7 @@ from sidestep.service.pages.entries import lines_of
 from sidestep.service.pages.forms import STEP, Form
 from sidestep.service.pages.lanes import EVENTS, lanes_view
 from sidestep.service.pages.trade_view import trade_view
-from sidestep.service.pages.views import day_text, question_view, waiting_view
+from sidestep.service.pages.views import day_text, is_partly, question_view, waiting_view
 from sidestep.studies.advice import Best, Effect
 from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import change_text
@@ -46,7 +46,7 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
     """Everything that the page shows."""
     study, plan = visit.study, visit.study.plan
     head, questions = study.head(), study.questions()
-    chosen = chosen_question(questions, visit.caller.name, wanted.question)
+    chosen = chosen_question(study, visit.caller.name, wanted.question)
     patience = None if wanted.wait else PATIENCE
     shown, recent = study.show().data, study.verbs.history(max(0, head.seq - EVENTS))
     usual = usual_wait(recent)
@@ -56,7 +56,11 @@ def study_context(visit: Visit, wanted: Wanted) -> dict[str, Any]:
         "check": check_view(study, head.seq),
         "check_mark": svg.mark(WITHIN),
         "question": question_view(plan, chosen) if chosen else None,
-        "waiting": [waiting_view(plan, each, usual) for each in questions if each is not chosen],
+        "waiting": [
+            waiting_view(plan, each, usual)
+            for each in questions
+            if not chosen or each.id != chosen.id
+        ],
         "context_factors": plan.context,
         "step_factors": [pair for pair in enumerate(plan.factors) if pair[1].is_number],
         "typed": last_steps(plan, recent),
@@ -155,11 +159,16 @@ def check_view(
     return None if card is None else dict(card.data)
 
 
-def chosen_question(questions: list[Question], actor: str, wanted: int | None) -> Question | None:
-    """The question that the page shows: the requested one, else the caller's own, else the oldest."""
+def chosen_question(study: OpenStudy, actor: str, wanted: int | None) -> Question | None:
+    """The question that the page shows: the requested one, else the caller's own, else the oldest.
+
+    One that is partly answered does not hold up the next: it is listed, unless the study is closed.
+    """
+    questions, closed = study.questions(), study.head().status == CLOSED
     named = [each for each in questions if each.id == wanted]
-    mine = [each for each in questions if each.actor == actor]
-    return next(iter([*named, *mine, *questions]), None)
+    whole = [each for each in questions if closed or not is_partly(each)]
+    mine = [each for each in whole if each.actor == actor]
+    return next(iter([*named, *mine, *whole]), None)
 
 
 def parts(study: OpenStudy, question: Question | None, patience: float | None) -> dict[str, Any]:

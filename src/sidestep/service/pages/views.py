@@ -10,6 +10,7 @@ from sidestep.studies.book import Question
 from sidestep.studies.cards.ask_card import (
     baseline_text,
     chance_text,
+    changes_text,
     expect_text,
     fence_text,
     is_best,
@@ -110,10 +111,14 @@ def question_view(plan: Plan, question: Question) -> dict[str, Any]:
             for each in plan.outcomes
             if each.name not in question.panel
         ],
+        "outstanding": listed(list(question.waiting)) if is_partly(question) else "",
+        "changes": said_changes(plan, body),
         "why": _why(plan, body),
         "decides": "changes" in body,
         "shares": share_rows(body),
         "price": noted_price(plan, body),
+        "chance": chance_text(plan, body),
+        "told": "" if noted_price(plan, body) else price_text(plan, body),
         "risk": "" if "changes" in body else risk_text(plan),
         "baseline": baseline_text(plan) if body["action"] == plan.baseline else "",
         "effects": effect_rows(plan, _effects(plan, body["effects"])),
@@ -156,12 +161,31 @@ def share_rows(body: Mapping[str, Any]) -> list[Share]:
     ]
 
 
+def is_partly(question: Question) -> bool:
+    """Whether some of a panel was told, so that the next question need not wait."""
+    return question.waiting != question.panel
+
+
+def said_changes(plan: Plan, body: Mapping[str, Any]) -> str:
+    """What the answer could change, as the card says it; empty where it says something else."""
+    if "changes" not in body or not body["results"]:
+        return ""
+    changes = changes_text(plan, body)
+    return changes if changes in reason_text(plan, body, beside=False) else ""
+
+
 def _why(plan: Plan, body: Mapping[str, Any]) -> str:
-    """The reasons; the shares have a picture, and a price that matters has its own note."""
+    """The reasons; what the answer could change stands before, and so do price and chance with it.
+
+    The shares have a picture, and a price that matters has its own note.
+    """
     if not body["results"]:
         return why_text(plan, body)
+    reason = reason_text(plan, body, beside=False)
+    if changes := said_changes(plan, body):
+        return reason.replace(changes, "").strip()
     price = chance_text(plan, body) if noted_price(plan, body) else price_text(plan, body)
-    return f"{reason_text(plan, body, beside=False)} {price}".strip()
+    return f"{reason} {price}".strip()
 
 
 def noted_price(plan: Plan, body: Mapping[str, Any]) -> str:
@@ -223,7 +247,9 @@ def _effects(plan: Plan, stored: Mapping[str, Any]) -> dict[str, Effect]:
 def waiting_view(plan: Plan, question: Question, usual: float | None) -> dict[str, Any]:
     """A question that waits, with its age, and what is usual."""
     days = age_in_days(question.at)
-    note = ""
+    outcomes, note = listed(list(question.waiting)), ""
+    if is_partly(question):
+        outcomes += " outstanding"
     if days > OLD:
         note = "A late answer is welcome; or withdraw it."
     elif usual is not None and days > 3 * max(usual, 1 / 24):
@@ -231,7 +257,7 @@ def waiting_view(plan: Plan, question: Question, usual: float | None) -> dict[st
     return {
         "id": question.id,
         "title": f"{capital(plan.words.round)} {question.body['round']}",
-        "outcomes": listed(list(question.waiting)),
+        "outcomes": outcomes,
         "asked": f"asked {age_text(question.at)} by {question.actor}",
         "note": note,
     }

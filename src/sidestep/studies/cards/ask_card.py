@@ -310,7 +310,9 @@ def chance_text(plan: Plan, body: Mapping[str, Any]) -> str:
     """How likely a question of the study's own is within all limits."""
     if "changes" not in body or not plan.protected or body["action"] == plan.baseline:
         return ""
-    return f"It is {percent(body['chance'])} likely to be within all limits."
+    return (
+        f"This {plan.words.candidate} is {percent(body['chance'])} likely to be within all limits."
+    )
 
 
 def loss_text(target: Outcome, loss: float) -> str:
