@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from houses import text_of
 
-from clinic import WORLD, clinic, play
+from clinic import TARGET, WORLD, clinic, play
 from sidestep.studies.cards.ask_card import chance_text, changes_text, price_text
 from sidestep.studies.study import Study
 
@@ -125,3 +125,21 @@ def test_a_closed_study_still_takes_what_is_outstanding(running, browser):
     assert "A late answer is still accepted" in text_of(page)
     assert 'id="value-2"' in page.text
     assert isinstance(Study.open("bp", running.store), Study)
+
+
+def test_reasons_to_stop_stand_on_the_page(running, browser):
+    study = visits(clinic(running.store, panel="all"), 9)
+    best = study.best()
+    assert best.action != study.plan.baseline
+    assert best.tried < 3
+    assert "A reason to stop" not in text_of(browser.get("/studies/bp?wait=1"))
+    for number in range(3):
+        rng = np.random.default_rng([4, number])
+        for name in WORLD.noise:
+            value = WORLD.result(study, name, best.action, rng)
+            study.tell(None, value, measured=name, given=best.action)
+    best = study.best()
+    page = text_of(browser.get("/studies/bp?wait=1"))
+    assert "the best regimen within limits is expected to do" in page
+    assert best.tried >= 3
+    assert f"A reason to stop: {TARGET.name} and every protected marker were measured" in page

@@ -7,7 +7,7 @@ import pytest
 
 from clinic import PROTECTED, TARGET, clinic, play
 from sidestep.errors import InputError
-from sidestep.studies.advice import MOST_ROUNDS, Leader, Narrowing
+from sidestep.studies.advice import MOST_ROUNDS, Leader, Loss, Narrowing
 from sidestep.studies.cards.best_card import best_card
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
@@ -138,7 +138,7 @@ def test_best_gives_the_loss_in_the_target_s_unit_and_says_whether_it_is_enough(
     assert 0 < best.loss.mean < best.loss.high
     assert best.enough is (best.loss.mean < 1.0)
     text = " ".join(str(best).split())
-    assert "stopping now gives up" in text
+    assert "the best regimen within limits is expected to do" in text
     assert "19 times in 20 less than" in text
     assert "You said 1.0 matters" in text
 
@@ -147,6 +147,38 @@ def apart(study, **changes):
     """Today's recommendation with something else in it, as words."""
     best = replace(study.best(), **changes)
     return " ".join(str(best_card(study.plan, "bp", best)).split())
+
+
+def test_what_stopping_gives_up_is_one_sentence_that_names_what_it_is_compared_with(study):
+    loss = Loss(9.34, 29.02)
+    text = apart(study, loss=loss, enough=False, rounds_left=None)
+    better = "the best regimen within limits is expected to do 9.3 mmHg better than"
+    assert f"Not yet for the goal: {better} " in text
+    assert ", 19 times in 20 less than 29.0. You said 1.0 matters." in text
+    assert better + " the baseline," in stayed(study, loss=loss, enough=False)
+    text = apart(study, loss=loss, enough=False, rounds_left=(2, 10))
+    assert "You said 1.0 matters: roughly 2 to 10 more visits." in text
+    free = clinic(MemoryStore(), protected=())
+    play(free, 3)
+    assert "The best regimen is expected" not in apart(free)
+    assert "the best regimen is expected to do" in apart(free)
+
+
+def test_that_no_further_question_is_expected_to_move_it_is_a_reason_to_stop(study):
+    text = apart(study, loss=Loss(0.3, 1.04), enough=True)
+    assert "Enough for the goal: the best regimen within limits is expected to do 0.3 mmHg" in text
+    moved = "No further question is expected to change that by 1.0 mmHg, which you said matters."
+    assert moved in text
+    assert "No further question" not in apart(study, loss=Loss(1.3, 2.0), enough=False)
+
+
+def test_three_whole_visits_at_a_setting_are_a_reason_to_stop(study):
+    setting = study.plan.candidates.setting(3)
+    said = "A reason to stop: systolic pressure and every protected marker were measured 3 times"
+    moved = {"action": setting, "candidate": 3, "better": 0.9}
+    assert f"{said} or more at this regimen." in apart(study, tried=3, **moved)
+    assert "A reason to stop" not in apart(study, tried=2, **moved)
+    assert "A reason to stop" not in stayed(study, tried=7)  # at the baseline nothing is shown
 
 
 def stayed(study, **changes):

@@ -7,6 +7,7 @@ import pytest
 
 from sidestep.errors import InputError
 from sidestep.studies.factors import Factor
+from sidestep.studies.learning.response import tried_of
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
 from sidestep.studies.study import Study
@@ -88,6 +89,26 @@ def test_a_response_counts_where_its_outcome_was_measured():
     columns = study.response("pain", "dose").to_columns()
     assert list(columns) == ["dose", "estimate", "low", "high"]
     assert len(columns["low"]) == len(columns["dose"]) == 21
+
+
+def test_what_was_measured_where_is_known_behind_a_snapshot(monkeypatch):
+    monkeypatch.setattr("sidestep.studies.live.EVERY", 10)
+    study = told(None)
+    study.show()  # from here on snapshots are kept
+    tried = {"dose": 26.0, "rate": 8.0, "salt": "some"}
+    for _ in range(2):
+        study.tell(None, 45.0, measured="pain", given=tried)
+        study.tell(None, 6.2, measured="sleep", given=tried)
+    again = Study.open("s", study._store)
+    assert again.response("sleep", "dose").measured == {0.0: 4, 10.0: 4, 26.0: 6}
+    assert len(again._live.book.results) < study.n_results == 32  # the rest are in its sums
+    evidence = again._live.learner().evidence
+    assert tried_of(evidence, tried) == 3
+    assert tried_of(evidence, tried | {"salt": "none"}) == 1
+    assert tried_of(evidence, tried | {"dose": 40.0}) == 0  # where sleep was never measured
+    assert tried_of(evidence, None) == 0
+    best = again.best()
+    assert best.tried == tried_of(evidence, best.action)
 
 
 @pytest.mark.parametrize(

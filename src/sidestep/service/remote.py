@@ -327,6 +327,7 @@ def _best(found: Mapping[str, Any]) -> Best:
         unsettled=tuple(Narrowing(**each) for each in found["unsettled"]),
         settles=None if found["settles"] is None else Settling(**found["settles"]),
         counts=dict(found["counts"]),
+        tried=found["tried"],
         needed=found["needed"],
         certainty=found["certainty"],
         better=found["better"],

@@ -294,6 +294,7 @@ class Best(Printed):
     inside        how many results fell inside what was expected, and of how many something was
     news          whether an earlier version, which believed in straight lines, wrote all there is
     counts        number of results, by outcome
+    tried         the fewest results of any outcome at the recommended setting: whole visits there
     needed        fewest results that a first recommendation can rest on
     card          the card
     """
@@ -312,6 +313,7 @@ class Best(Printed):
     unsettled: tuple[Narrowing, ...] = ()
     settles: Settling | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    tried: int = 0
     needed: int = 0
     certainty: float = 0.95
     better: float | None = None

@@ -82,10 +82,12 @@ class Reading:
             mind = self._live.mind()
             return advise(mind, book, here), lambda: look_ahead(mind, here)
         from sidestep.studies.learning import assessment  # noqa: PLC0415
+        from sidestep.studies.learning.response import tried_of  # noqa: PLC0415
 
         number = assessment.checked_certainty(certainty)
         study = self._live.learner()
         best = assessment.assess(study, book, here, number)
+        best = replace(best, tried=tried_of(study.evidence, best.action))
         return best, lambda: assessment.rounds_ahead(study, book, here)
 
     @staticmethod
@@ -154,8 +156,8 @@ class Reading:
             raise InputError('response belongs to aim="within", got aim="clean"')
         number = self.plan.index(outcome)
         with self._turn:
-            book = self._live.follow()
-            return response_of(self._live.learner(), book, number, factor, certainty)
+            self._live.follow()
+            return response_of(self._live.learner(), number, factor, certainty)
 
     def trajectory(
         self, action: Setting, *, context: Mapping[str, Any] | None = None, most: int = 48

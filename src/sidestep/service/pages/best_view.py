@@ -15,6 +15,7 @@ from sidestep.studies.cards.best_card import (
     shape_texts,
     standing_text,
     towards_text,
+    tried_text,
     unsettled_text,
 )
 from sidestep.studies.cards.card import WITHIN, Prose
@@ -82,6 +83,8 @@ def points(plan: Plan, best: Best) -> list[Point]:
     if best.loss is not None:
         enough = enough_text(plan, best)
         found.append(Point("in" if best.enough else "open", *_said(enough)))
+    if (tried := tried_text(plan, best)) is not None:
+        found.append(Point("in", *_said(tried)))
     if (limits := limits_text(plan, best)) is not None:
         found.append(Point("in" if best.within else "open", *_said(limits)))
     found += [

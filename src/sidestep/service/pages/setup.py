@@ -347,13 +347,19 @@ def not_in_form(plan: Plan) -> list[str]:
     }
     usual = plan.policy is None or (plan.policy == NAMED and plan.aim == CLEAN and not plan.knobs)
     unnamed = {"policy", "knobs"} if usual else set()
-    found |= {name for name, value in plan.to_config().items() if value} - _PLANNED - unnamed
+    told = {name for name, value in plan.to_config().items() if value} - _PLANNED - unnamed
+    found |= {_CALLED.get(name, name) for name in told}
     found |= {f"context {factor.name}" for factor in plan.context}
     return sorted(found)
 
 
 _USUAL = {"cost": 1.0}
 _FIELDS = {*FACTOR, *TARGET, *PROTECTED, "range"}
+_CALLED = {
+    "expect": "expected effects",
+    "monotone": "signs of effects",
+    "earlier": "earlier studies",
+}
 _PLANNED = {  # of the stored set-up: in the form, or told by its own name
     *(
         "version",

@@ -56,6 +56,7 @@ BENDS = {"flattens": "flattens above", "steepens": "grows faster above", "turns"
 FITS = 0.5  # chance of being like earlier studies below which this one does not fit them
 SUBJECTS = {"patient": "patients", "study": "studies"}
 NAMED = 4  # largest number of contenders that are named
+TRIED = 3  # whole visits at a setting that are a reason to stop
 CLOSE = 0.95  # if the recommendation is best with this probability, rivals are not named
 
 
@@ -111,6 +112,7 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "settles": None if best.settles is None else best.settles._asdict(),
         "counts": best.counts,
         "results": best.results,
+        "tried": best.tried,
         "needed": best.needed,
         "certainty": best.certainty,
         "better": best.better,
@@ -315,6 +317,8 @@ def _settled(plan: Plan, name: str, best: Best) -> list[Content]:
         return content
     if best.loss is not None:
         content.append(enough_text(plan, best))
+    if (tried := tried_text(plan, best)) is not None:
+        content.append(tried)
     if (limits := limits_text(plan, best)) is not None:
         content.append(limits)
     content += _open(plan, name, best)
@@ -386,20 +390,40 @@ def limits_text(plan: Plan, best: Best) -> Prose | None:
 
 
 def enough_text(plan: Plan, best: Best) -> Prose:
-    """The loss of stopping now, compared with what matters."""
+    """What would be missed by stopping now, compared with what matters."""
     target, words = plan.target, plan.words
     digits = digits_of_loss(target)
     mean, high = (number(value, digits) for value in best.loss or (0.0, 0.0))
-    less = with_unit(mean, target.change_unit)
-    text = f"stopping now gives up {less} on average, 19 times in 20 less than {high}."
+    which = f"the best {words.candidate}"
+    which += " within limits" if plan.protected and plan.aim != CLEAN else ""
+    than = "the baseline" if best.action == plan.baseline else "this one"
+    better = with_unit(mean, target.change_unit)
+    text = (
+        f"{which} is expected to do {better} better than {than}, 19 times in 20 less than {high}."
+    )
     if target.matters is None:
         return Prose(text[0].upper() + text[1:])
-    text += f" You said {number(target.matters, digits)} matters"
+    matters = with_unit(number(target.matters, digits), target.change_unit)
     if best.enough:
-        return Prose(f"{text}.", lead="Enough for the goal:")
+        text += (
+            f" No further question is expected to change that by {matters}, which you said matters."
+        )
+        return Prose(text, lead="Enough for the goal:")
+    text += f" You said {number(target.matters, digits)} matters"
     if best.rounds_left is not None:
         text += f": {rounds_text(*best.rounds_left)} more {words.round}s"
     return Prose(f"{text}.", lead="Not yet for the goal:")
+
+
+def tried_text(plan: Plan, best: Best) -> Prose | None:
+    """That the recommended setting was measured often enough; None: it was not, or it is the baseline."""
+    if best.action == plan.baseline or best.tried < TRIED:
+        return None
+    what = f"{plan.target.name} and every protected {plan.words.outcome} were"
+    if not plan.protected:
+        what = f"{plan.target.name} was"
+    text = f"{what} measured {best.tried} times or more at this {plan.words.candidate}."
+    return Prose(text, lead="A reason to stop:")
 
 
 def rounds_text(low: int, high: int) -> str:
