@@ -33,6 +33,7 @@ ONLY_HERE = {
     "about",
     "response",
     "trajectory",
+    "outlook",
 }
 
 

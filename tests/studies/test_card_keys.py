@@ -129,7 +129,9 @@ def keys(studies):
     return found
 
 
-@pytest.mark.parametrize("kind", ["ask", "best", "explain", "tradeoff", "show", "history"])
+@pytest.mark.parametrize(
+    "kind", ["ask", "best", "explain", "tradeoff", "outlook", "show", "history"]
+)
 def test_the_page_lists_the_keys_of_a_card(keys, kind):
     listed = set(documented(kind))
     empty = {path.partition(".")[0].removesuffix("[]") for path in listed if "." in path}

@@ -392,3 +392,34 @@ def test_the_tradeoff_is_what_would_be_recommended_at_every_certainty(told):
     assert list(trades.to_columns())[:4] == ["chance", "candidate", "dose", "heat"]
     assert "What more risk would buy" in str(trades)
     assert begun().tradeoff().trades == ()
+
+
+def test_the_outlook_says_what_results_should_buy_before_the_first():
+    study, done = begun(), []
+    found = study.outlook(results=(6, 20), studies=6, progress=lambda *at: done.append(at))
+    assert done == [(number, 6) for number in range(1, 7)]
+    few, more = found.prospects
+    assert (few.results, more.results) == (6, 20)
+    assert 0 <= few.moved <= more.moved <= 1
+    assert more.mean <= few.mean <= 0  # the pressure should fall
+    assert more.most >= more.mean >= more.least or more.most <= more.mean <= more.least
+    assert more.moved > 0
+    again = study.outlook(results=(6, 20), studies=6)
+    assert again.prospects == found.prospects
+    assert "What further results are expected to buy" in str(found)
+    assert study.n_results == 0
+    assert len(study.history()) == 1
+    with pytest.raises(InputError, match="results must be whole numbers from 1 to 120"):
+        study.outlook(results=())
+
+
+def test_what_is_told_of_the_noise_and_the_level_buys_results():
+    told = begun().outlook(results=(10,), studies=8).prospects[0]
+    vague = begun(
+        target=Outcome("pressure", "mmHg", goal="lower", range=(100, 180)),
+        protected=[
+            Outcome("sodium", range=(130, 150), tolerance=2.5),
+            Outcome("potassium", range=(3, 6), tolerance=(None, 0.4)),
+        ],
+    ).outlook(results=(10,), studies=8)
+    assert told.moved > vague.prospects[0].moved

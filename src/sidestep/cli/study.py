@@ -351,3 +351,36 @@ def tradeoff(
     study = open_study(name, storage)
     here = values_of(study.plan.context, context, "context")
     print_card(study.tradeoff(context=here).card, as_json=as_json, storage=storage)
+
+
+@app.command()
+def outlook(
+    name: Name,
+    results: Annotated[
+        list[int] | None, typer.Option(help="Further results after which to look; may be repeated.")
+    ] = None,
+    studies: Annotated[int, typer.Option(help="Number of studies that are played.", min=1)] = 12,
+    context: Context = None,
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Show what further results should buy.
+
+    Studies are played on in worlds drawn from what is believed now; this takes a while.
+
+    Example: sidestep study outlook bp-pilot-07 --results 8 --results 15
+    """
+    study = open_study(name, storage)
+    here = values_of(study.plan.context, context, "context")
+    on_terminal = sys.stderr.isatty()
+
+    def progress(done: int, of: int) -> None:
+        if on_terminal:
+            bar = "#" * (20 * done // of)
+            end = "\n" if done == of else ""
+            print(f"\r[{bar:<20}] {done} of {of} studies", end=end, file=sys.stderr, flush=True)
+
+    found = study.outlook(
+        results=tuple(results or (8, 15, 30)), studies=studies, progress=progress, context=here
+    )
+    print_card(found.card, as_json=as_json, storage=storage)

@@ -190,6 +190,35 @@ class Leader(NamedTuple):
     chance: float
 
 
+class Prospect(NamedTuple):
+    """What is expected to be recommended after so many further results, over a few studies.
+
+    results   number of further results
+    mean      mean effect on the target, as it will be believed; staying counts as 0
+    least     the smallest of the studies
+    most      the largest
+    moved     share of the studies that recommend more than the baseline
+    """
+
+    results: int
+    mean: float
+    least: float
+    most: float
+    moved: float
+
+
+@dataclass(frozen=True)
+class Outlook(Printed):
+    """What further results are expected to buy. Prints as its card.
+
+    prospects   one for every number of results
+    card        the card
+    """
+
+    prospects: tuple[Prospect, ...]
+    card: Card = field(repr=False)
+
+
 class Trade(NamedTuple):
     """What is recommended where this chance of staying within all limits is enough.
 

@@ -1,7 +1,7 @@
 """The methods of a study that only read."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,10 @@ from sidestep.studies.request import context_of
 from sidestep.studies.storage.log import Events
 from sidestep.studies.storage.store import CLOSED, Store, Writer, write
 from sidestep.studies.ticket import Ticket, ticket_of
+from sidestep.studies.values import shown
 
 if TYPE_CHECKING:
-    from sidestep.studies.advice import Best, Explanation, Response, Tradeoff
+    from sidestep.studies.advice import Best, Explanation, Outlook, Response, Tradeoff
     from sidestep.studies.learning.trajectory import Step
 
 
@@ -81,14 +82,14 @@ class Reading:
             self._refuse_certainty(certainty)
             mind = self._live.mind()
             return advise(mind, book, here), lambda: look_ahead(mind, here)
-        from sidestep.studies.learning import assessment  # noqa: PLC0415
+        from sidestep.studies.learning import assessment, outlook  # noqa: PLC0415
         from sidestep.studies.learning.response import tried_of  # noqa: PLC0415
 
         number = assessment.checked_certainty(certainty)
         study = self._live.learner()
         best = assessment.assess(study, book, here, number)
         best = replace(best, tried=tried_of(study.evidence, best.action))
-        return best, lambda: assessment.rounds_ahead(study, book, here)
+        return best, lambda: outlook.rounds_ahead(study, book, here)
 
     @staticmethod
     def _refuse_certainty(certainty: float | None) -> None:
@@ -158,6 +159,41 @@ class Reading:
         with self._turn:
             self._live.follow()
             return response_of(self._live.learner(), number, factor, certainty)
+
+    def outlook(
+        self,
+        *,
+        results: Sequence[int] = (8, 15, 30),
+        studies: int = 12,
+        progress: Callable[[int, int], object] | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> "Outlook":
+        """What further results are expected to buy, before the first result or later; takes seconds.
+
+        results    numbers of further results after which to look, at most 120
+        studies    number of studies that are played in worlds drawn from what is believed
+        progress   is told how many studies are done, and of how many
+        context    context values for which it is recommended
+        """
+        from sidestep.studies.advice import Outlook  # noqa: PLC0415
+        from sidestep.studies.cards.outlook_card import outlook_card  # noqa: PLC0415
+        from sidestep.studies.learning.outlook import MOST_RESULTS, outlook_of  # noqa: PLC0415
+
+        if self.plan.aim == CLEAN:
+            raise InputError('outlook belongs to aim="within", got aim="clean"')
+        counts = tuple(results)
+        whole = all(isinstance(each, int) and 1 <= each <= MOST_RESULTS for each in counts)
+        if not counts or not whole:
+            raise InputError(
+                f"results must be whole numbers from 1 to {MOST_RESULTS}, got {shown(results)}"
+            )
+        if not isinstance(studies, int) or not 1 <= studies <= 1000:
+            raise InputError(f"studies must lie in 1..1000, got {shown(studies)}")
+        here = dict(context_of(self.plan, context))
+        with self._turn:
+            book = self._live.follow()
+            found = outlook_of(self._live.learner(), book, here, counts, studies, progress)
+        return Outlook(tuple(found), outlook_card(self.plan, self.name, found, studies))
 
     def trajectory(
         self, action: Setting, *, context: Mapping[str, Any] | None = None, most: int = 48

@@ -8,7 +8,6 @@ import numpy as np
 from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.errors import InputError
 from sidestep.studies.advice import (
-    MOST_ROUNDS,
     Bend,
     Best,
     Contender,
@@ -28,9 +27,8 @@ from sidestep.studies.learning.bends import bends_of
 from sidestep.studies.learning.evidence import Evidence
 from sidestep.studies.learning.intervals import ends_of, in_units
 from sidestep.studies.learning.knowing import contradictions, trust_of
-from sidestep.studies.learning.learner import Belief, Effects, Learner, Limits
+from sidestep.studies.learning.learner import Belief, Effects, Limits
 from sidestep.studies.learning.next_question import (
-    Asked,
     Inquiry,
     drawn_effects,
     inside,
@@ -53,9 +51,7 @@ PROBABLE = 0.01  # least probability of being the best that is told
 NAMED = 5  # bends and surprises, at most
 DOUBTED = 0.5  # chance of being grossly wrong from which a result is a surprise
 MOST_RESULTS = 1000  # that are counted to settle an outcome
-WORLDS = 4  # of the estimate of the rounds left
 LEAST = 0.5  # certainty of a recommendation
-EVERY = 3  # rounds, at which the loss is worked out again
 
 
 @dataclass(frozen=True)
@@ -383,59 +379,3 @@ def standing_of(
     """The effects of one setting as they are believed now."""
     here = study.belief().at(study.points([setting], context))
     return in_units(here, study.plan.outcomes, study.limits, certainty)[0]
-
-
-def rounds_ahead(study: StudyLearner, book: Book, context: Context) -> tuple[int, int]:
-    """Roughly how many rounds are left until stopping gives up less than what matters.
-
-    The study is continued in a few worlds that are drawn from what is believed: every further result is
-    drawn from its expectation, and the next question is asked after it.
-    """
-    plan = study.plan
-    if plan.target.matters is None:
-        raise InputError(
-            f"how many rounds are left needs what matters of {plan.target.name}, got none in this study"
-        )
-    menu = study.lasting(study.menu(context))
-    matters = plan.target.change_scaled(plan.target.matters)
-    counts = [book.counts.get(outcome.name, 0) for outcome in plan.outcomes]
-    found = [
-        _continued(study, menu, study.learner().copy(), list(counts), matters, world)
-        for world in range(WORLDS)
-    ]
-    return min(found), max(found)
-
-
-def _continued(
-    study: StudyLearner,
-    menu: Menu,
-    learner: Learner,
-    counts: list[int],
-    matters: float,
-    world: int,
-) -> int:
-    rng = np.random.default_rng([world, sum(counts)])
-    costs = [outcome.cost for outcome in study.plan.outcomes]
-    panel = study.plan.panel if isinstance(study.plan.panel, int) else len(study.plan.panel)
-    for done in range(MOST_ROUNDS):
-        belief = learner.belief()
-        effects, values = belief.at(menu.points), belief.values(menu.points)
-        inquiry = Inquiry(effects, values, study.limits, counts, costs=costs, never=study.never)
-        if done % EVERY == 0:
-            number = choice_of(effects, study.limits, never=study.never).number
-            chosen = menu.home if number is None else number
-            if contest_of(effects, study.limits, chosen, inquiry.hope).loss.mean() < matters:
-                return done
-        told(learner, values, next_question(inquiry, panel), counts, rng)
-    return MOST_ROUNDS
-
-
-def told(
-    learner: Learner, values: Effects, asked: Asked, counts: list[int], rng: np.random.Generator
-) -> None:
-    """Teach a learner the results of a question, drawn from what is expected of them."""
-    few = values.only(np.array([asked.number]))
-    for outcome in asked.outcomes:
-        drawn = few.quantile(outcome, float(rng.uniform(0.001, 0.999)), noisy=True)
-        learner.suppose(outcome, int(few.points.place[0]), float(drawn[0]))
-        counts[outcome] += 1

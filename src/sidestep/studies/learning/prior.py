@@ -82,7 +82,7 @@ class Prior:
     away: tuple[float, ...] = (1.0, 0.2, 0.04, 0.01, 0.0025)
     drift: Grid = DRIFT
     joint: float = JOINT
-    words: Grid = Grid((WORDS, 3 * WORDS), (0.7, 0.3))
+    words: Grid = Grid((WORDS, 3 * WORDS, 9 * WORDS), (0.5, 0.3, 0.2))
     curve: float = CURVE
     gross: float = GROSS
 
