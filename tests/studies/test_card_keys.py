@@ -84,11 +84,15 @@ def studies():
     aged.tell(aged.ask(context={"age": 63}).id, 4.0)
     aged.correct(2, 5.0, reason="misread")
     aged.close(overrule={"dose": 10}, reason="side effects", context={"age": 63})
-    early = clinic(MemoryStore())
+    shared = MemoryStore()
+    early = clinic(shared, "early")
     play(early, 12)  # potassium is not settled
+    expect = {"potassium": {"lisinopril": (1.0, 1.2)}}  # it falls
+    wrong = clinic(shared, "wrong", expect=expect, learn_from=["early"])
+    play(wrong, 16)
     named = clinic(MemoryStore(), policy="directed-thompson")
     play(named, 2)
-    return full, clean, aged, early, named, bent()
+    return full, clean, aged, early, named, bent(), wrong
 
 
 def bent():
@@ -118,6 +122,8 @@ def keys(studies):
         if study.plan.aim == "within":
             card = study.tradeoff(**here).card
             found[card.kind] |= paths(card.to_json()) - ALWAYS
+    ahead = studies[0].outlook(results=(1,), studies=1)
+    found["outlook"] |= paths(ahead.card.to_json()) - ALWAYS
     aged = {"context"}  # which the study has that is closed here: see the entries
     asked = [event.body for event in studies[0].history() if event.kind == "asked"]
     assert any(body["changes"] for body in asked)
