@@ -147,9 +147,15 @@ def knowing() -> list[Row]:
             Row(
                 f"noise, level, {what}",
                 Cell("clinic", cv=0.5, expect=what, **told),
-                {8: 60, 15: 48, 30: 32, 60: 22} if what == "signs and sizes" else singles,
+                {8: 60, 15: 48, 30: 32, 60: 22} if what == "as patients differ" else singles,
             )
-            for what in ("signs", "signs and sizes", "half the size", "opposite signs")
+            for what in (
+                "signs",
+                "as patients differ",
+                "signs and sizes",
+                "half the size",
+                "opposite signs",
+            )
         ),
         Row("noise", Cell("clinic", cv=0.5, **pooled), singles),
         *(

@@ -7,6 +7,7 @@ import pytest
 
 from sidestep import Factor, Outcome, Study
 from sidestep.errors import InputError
+from sidestep.studies.learning import earlier
 from sidestep.studies.learning.earlier import SCALES, STRANGE, Lesson, pooled, pooled_columns
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.observations import Observation, Sums
@@ -137,8 +138,9 @@ def test_an_export_teaches_as_the_study_does(tmp_path):
     assert from_file.plan.earlier == begun("next", store, learn_from=names).plan.earlier
 
 
-def test_the_population_is_that_of_a_joint_gaussian():
+def test_the_population_is_that_of_a_joint_gaussian(monkeypatch):
     """Against the textbook's formula for all weights together, where everything is known."""
+    monkeypatch.setattr(earlier, "PROPORTION", 0.0)
     rng = np.random.default_rng(2)
     features = Features(FACTORS)
     prior = prior_of("straight")
@@ -182,6 +184,17 @@ def test_the_population_is_that_of_a_joint_gaussian():
     by_scale = np.einsum("tc,tcq->tq", weights, np.array(means).reshape(*weights.shape, 2))
     by_scale /= weights.sum(axis=1)[:, None]
     assert found.means[:, :2] == pytest.approx(by_scale, abs=1e-4)
+
+
+def test_what_acts_strongly_differs_more_between_studies():
+    store, names = clinic(3)
+    kept = begun("next", store, learn_from=names).plan.earlier["outcomes"]["sodium"]
+    scale = max(kept["scales"], key=lambda each: each["weight"])
+    root = np.zeros((4, 4))
+    root[np.tril_indices(4)] = scale["root"]
+    dose, heat = (root @ root.T).diagonal()[:2]  # sodium falls by 4 with heat, rises by 1 with dose
+    assert scale["mean"][1] < -abs(scale["mean"][0])
+    assert heat > dose
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ In study p the weights of straight parts, words and bends (the pooled ones) are
 
     w_p ~ N(m, t^2 V),   m ~ N(0, (1 - t^2) V),   V = c^2 S0^2 diag(v),
 
-so that a first study has the usual prior whatever t is. How much studies differ, t, is on a grid, and so
+so that a first study has the usual prior whatever t is. What acts strongly also differs more: t^2 V is
+multiplied, weight by weight, by a number whose mean over the weights of a kind is 1, and which grows with
+the square of m as it is believed before. How much studies differ, t, is on a grid, and so
 are c and the shapes; all are averaged by what the results of the earlier studies say. Everything else of
 a study (its level, free curves, interactions, own effects) is its own and has the usual prior.
 
 What is kept is the prior of the next study: for every t its weight and the mean and a root of the
-covariance of the pooled weights; what was learned of sizes and shapes; and nothing of any study alone.
+covariance of the pooled weights; what was learned of sizes; and nothing of any study alone. What was
+learned of shapes is left out: a world that bends otherwise than any shape taught the wrong one.
 """
 
 from collections.abc import Sequence
@@ -22,7 +25,6 @@ from sidestep.studies.learning.features import Features, Kind
 from sidestep.studies.learning.knowledge import (
     EARLIER,
     STRANGER,
-    UNKNOWN,
     Knowledge,
     Part,
     Variants,
@@ -34,11 +36,11 @@ from sidestep.studies.learning.rows import rows_of
 
 STRANGE = 0.2  # prior chance that the next study has nothing to do with the earlier ones
 SCALES = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0)  # t
+PROPORTION = 0.7  # of what studies differ by, that grows with the population's effect
 USUAL = 0.5  # the scale of its half-Cauchy prior
-LEAST = (
-    -4.0
-)  # of the logarithm of what earlier studies say of a size or a shape: they may be unlike
-RARE = 1e-3  # weight of a scale from which it counts
+LEAST = -4.0  # of the logarithm of what they say of a size, which may be otherwise
+NEIGHBOURS = 2  # scales that are taken together where the next study begins
+RARE = 0.03  # weight of a scale from which it counts
 POOLED = (Kind.STRAIGHT, Kind.WORDS, Kind.BEND)
 
 
@@ -50,14 +52,12 @@ class Pooled:
     means     of the pooled weights of the next study, for every t; (t, q)
     roots     of their covariance, lower triangular; (t, q, q)
     sizes     logarithms of what they say of c
-    shapes    logarithms of what they say of the shapes
     """
 
     weights: FloatArray
     means: FloatArray
     roots: FloatArray
     sizes: FloatArray
-    shapes: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +101,33 @@ def pooled(
     unit = np.array([shape.factors[:-1] @ terms for shape in shapes])  # (shapes, q)
     sizes = prior.centres.array
     variance = (sizes[:, None] * S0) ** 2 * np.maximum(unit[:, None], 1e-12)  # (shapes, sizes, q)
+    alike = np.ones(len(columns))
+    first = _averaged(prior, shapes, said, variance, alike)
+    acts = _shares(features.kinds[columns], first.weights @ first.means)
+    return _averaged(prior, shapes, said, variance, (1 - PROPORTION) * alike + PROPORTION * acts)
+
+
+def _shares(kinds: IntArray, means: FloatArray) -> FloatArray:
+    """Squares of the population's weights, in the mean of those of their kind."""
+    found = np.ones(len(means))
+    for kind in np.unique(kinds):
+        squares = means[kinds == kind] ** 2
+        if squares.sum() > 0:
+            found[kinds == kind] = squares / squares.mean()
+    return found
+
+
+def _averaged(
+    prior: Prior,
+    shapes: Sequence[Shape],
+    said: Sequence[_Said],
+    variance: FloatArray,
+    unlike: FloatArray,
+) -> Pooled:
+    """The population, shapes and sizes averaged; unlike: how much studies differ in a weight, squared."""
     weights, means, squares = [], [], []
     for scale in SCALES:
-        log, mean, square = _population(said, variance, scale)
+        log, mean, square = _population(said, variance, scale, unlike)
         weights.append(log)
         means.append(mean)
         squares.append(square)
@@ -124,9 +148,8 @@ def pooled(
     return Pooled(
         by_scale,
         middle,
-        np.linalg.cholesky(spread + 1e-14 * np.eye(len(columns))),
+        np.linalg.cholesky(spread + 1e-14 * np.eye(len(unlike))),
         _news(weight.sum(axis=(0, 1)), np.exp(size_log)),
-        _news(weight.sum(axis=(0, 2)), np.exp(shape_log)),
     )
 
 
@@ -170,12 +193,12 @@ def _said(
 
 
 def _population(
-    said: Sequence[_Said], variance: FloatArray, scale: float
+    said: Sequence[_Said], variance: FloatArray, scale: float, unlike: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Log likelihood of all results, mean and covariance of the next study's pooled weights; given t."""
     q = variance.shape[-1]
     eye = np.eye(q)
-    between = scale**2 * variance  # (shapes, sizes, q)
+    between = scale**2 * variance * unlike  # (shapes, sizes, q)
     common = np.maximum(1 - scale**2, 1e-6) * variance
     precision: FloatArray = eye / common[..., None, :]
     right = np.zeros(variance.shape)
@@ -194,6 +217,21 @@ def _population(
     mean = (square @ right[..., None])[..., 0]
     log = log + 0.5 * (right * mean).sum(axis=-1) - 0.5 * np.linalg.slogdet(precision)[1]
     return log, mean, square + between[..., None] * eye
+
+
+def _together(found: Pooled) -> list[tuple[float, FloatArray, FloatArray]]:
+    """Weights, means and roots with neighbours among the scales taken as one Gaussian."""
+    taken: list[tuple[float, FloatArray, FloatArray]] = []
+    for first in range(0, len(found.weights), NEIGHBOURS):
+        some = slice(first, first + NEIGHBOURS)
+        weight = float(found.weights[some].sum())
+        share = found.weights[some] / max(weight, 1e-300)
+        mean = share @ found.means[some]
+        apart = np.sqrt(share)[:, None] * (found.means[some] - mean)
+        inner = np.sqrt(share)[:, None, None] * found.roots[some]
+        square = np.einsum("tqk,tpk->qp", inner, inner) + apart.T @ apart
+        taken.append((weight, mean, np.linalg.cholesky(square + 1e-14 * np.eye(len(mean)))))
+    return taken
 
 
 def parts_of_pooled(
@@ -215,7 +253,7 @@ def parts_of_pooled(
     for each, told in zip(found, expected or [None] * len(found), strict=True):
         sizes = each.sizes if len(each.sizes) == len(prior.centres.values) else None
         variants = []
-        for weight, middle, half in zip(each.weights, each.means, each.roots, strict=True):
+        for weight, middle, half in _together(each):
             if weight > RARE:
                 mean, root = zero.copy(), np.zeros((count, len(columns)))
                 mean[columns], root[columns] = middle, half
@@ -223,9 +261,4 @@ def parts_of_pooled(
                 variants.append((float(weight), Knowledge(share, mean, zero, root, sizes)))
         alike.append(variants)
         strange.append(told or [(1.0, Knowledge(ones, zero, zero, none, sizes))])
-    shapes = np.sum([each.shapes for each in found], axis=0)
-    known = shapes if len(shapes) == len(shapes_of(prior, features, UNKNOWN)) else None
-    return (
-        Part(EARLIER, 1 - STRANGE, alike, known),
-        Part(STRANGER, STRANGE, strange, known),
-    )
+    return Part(EARLIER, 1 - STRANGE, alike), Part(STRANGER, STRANGE, strange)

@@ -46,15 +46,11 @@ Variants = Sequence[tuple[float, Knowledge | None]]  # weights that sum to 1, No
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One part of the prior: name, weight, the variants of every outcome (None: nothing known).
-
-    shapes   logarithms of what it says of every shape, beside the prior; None: nothing
-    """
+    """One part of the prior: name, weight, the variants of every outcome (None: nothing known)."""
 
     name: str
     weight: float
     outcomes: Sequence[Variants] | None = None
-    shapes: FloatArray | None = None
 
     def variants(self, outcome: int) -> Variants:
         """What this part says of an outcome."""

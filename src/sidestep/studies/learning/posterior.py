@@ -9,7 +9,7 @@ with r^2, the variance of words and E^2, so the terms are worked out once and al
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ def shapes_of(prior: Prior, features: Features, parts: Sequence[Part]) -> list[S
         list(zip(prior.words.values, prior.words.log, strict=True)) if has_words else [(1.0, 0.0)]
     )
     terms = len(prior.terms(features))
-    found = [
+    return [
         Shape(
             part,
             bend,
@@ -57,13 +57,6 @@ def shapes_of(prior: Prior, features: Features, parts: Sequence[Part]) -> list[S
         for word, lw in words
         for bend, lb in zip(prior.bends.values, prior.bends.log, strict=True)
         for own, lo in zip(prior.owns.values, prior.owns.log, strict=True)
-    ]
-    each = len(found) // len(parts)
-    return [
-        shape
-        if shape.part.shapes is None
-        else replace(shape, log_weight=shape.log_weight + float(shape.part.shapes[number % each]))
-        for number, shape in enumerate(found)
     ]
 
 

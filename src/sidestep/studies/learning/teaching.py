@@ -72,7 +72,6 @@ def _frozen(found: Pooled) -> dict[str, Any]:
             for w, mean, root in zip(found.weights, found.means, found.roots, strict=True)
         ],
         "sizes": _short(found.sizes),
-        "shapes": _short(found.shapes),
     }
 
 
@@ -107,10 +106,8 @@ def parts_of_frozen(
             means.append(mean)
             roots.append(root)
         weights = np.array([scale["weight"] for scale in kept["scales"]])
-        sizes, shapes = np.array(kept["sizes"]), np.array(kept["shapes"])
-        found.append(
-            Pooled(weights / weights.sum(), np.array(means), np.array(roots), sizes, shapes)
-        )
+        sizes = np.array(kept["sizes"])
+        found.append(Pooled(weights / weights.sum(), np.array(means), np.array(roots), sizes))
     return parts_of_pooled(features, prior, found, expected)
 
 
