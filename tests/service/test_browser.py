@@ -8,12 +8,13 @@ import os
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from houses import furnish
 from playwright.sync_api import expect, sync_playwright
 
-from clinic import clinic, play
+from clinic import TARGET, WORLD, clinic, play
 from running import PASSWORD, Running
 from sidestep.service.desk import OpenStudy
 from sidestep.service.pages.shell import PACE
@@ -374,3 +375,66 @@ def test_a_page_and_its_script_are_small(served):
         assert len(gzip.compress(page.content)) < 60_000
         script = web.get("/static/htmx.min.js").content
         assert len(gzip.compress(script)) < 20_000
+
+
+def bent(storage):
+    """A clinic of whole visits whose pressure has an optimum, and the last visit partly told."""
+    study = clinic(storage, "bent", panel="all", title="A dose with an optimum")
+    for number in range(14):
+        ticket, rng = study.ask(actor="root"), np.random.default_rng([6, number])
+        results = {name: WORLD.result(study, name, ticket.action, rng) for name in WORLD.noise}
+        results[TARGET.name] += 0.06 * (ticket.action["lisinopril"] - 20) ** 2
+        study.tell(ticket.id, results)
+    ticket = study.ask(actor="root")
+    study.tell(ticket.id, {"potassium": 4.2, "heart rate": 71.0})
+    return study
+
+
+@pytest.fixture(scope="module")
+def pictured(tmp_path_factory):
+    with Running(tmp_path_factory.mktemp("pictures") / "served.db") as running:
+        bent(running.store)
+        yield running
+
+
+@pytest.mark.parametrize("look", {**LOOKS, **MORE_LOOKS})
+def test_pictures_of_trade_and_bends_fit_and_have_words_behind_them(story, pictured, look):
+    with story(pictured.url, **{**LOOKS, **MORE_LOOKS}[look]) as it:
+        page = it.open("/studies/bent?wait=1")
+        trade, bends = page.locator("#trade"), page.locator("#bends")
+        expect(trade.get_by_role("heading")).to_have_text("What more risk would buy")
+        expect(trade.locator(".keyed li").last).to_contain_text(
+            "At least 95% likely within limits:"
+        )
+        expect(bends).to_contain_text("Systolic pressure: the effect of lisinopril turns at")
+        for part in (trade, bends):
+            part.locator("summary").first.click()
+            expect(part.locator("table").first).to_be_visible()
+            for box in (each.bounding_box() for each in part.locator("svg.plot").all()):
+                assert 150 < box["width"] <= page.viewport_size["width"] - 46
+        inside = trade.locator("svg.plot text").evaluate_all(
+            """all => { const card = document.querySelector("#trade").getBoundingClientRect();
+                return all.every(each => { const box = each.getBoundingClientRect();
+                    return box.left >= card.left && box.right <= card.right + 1; }); }"""
+        )
+        assert inside  # no figure of an axis is cut off
+        expect(page.locator("#next h2")).to_have_text("Ask the next question")
+        expect(page.locator(".waiting")).to_contain_text("systolic pressure and sodium outstanding")
+        it.looked_at(f"pictures-{look}")
+
+
+def test_what_an_answer_could_change_is_read_before_its_price_and_the_form(story, pictured):
+    with story(pictured.url, **LOOKS["phone-dark"]) as it:
+        page = it.open("/studies/bent")
+        page.get_by_role("button", name="Next question").click()
+        question = page.locator("#question")
+        changes = question.get_by_role("heading", name="What the answer could change")
+        said = question.locator("h3.first + p").inner_text()
+        assert said.startswith(("If ", "No single answer changes the recommendation yet"))
+        below = [changes, question.locator("h3.first + p"), question.locator("form.tell")]
+        tops = [each.bounding_box()["y"] for each in below]
+        assert tops == sorted(tops)
+        likely = question.get_by_text("likely to be within all limits")
+        if likely.count():
+            assert tops[1] < likely.first.bounding_box()["y"] < tops[2]
+        it.looked_at("changes-phone-dark")
