@@ -153,6 +153,12 @@ def test_expectations_are_stored_and_read_again(tmp_path):
     assert read.monotone == {"pressure": {"heat": "falls"}}
 
 
+def test_the_overview_shows_what_was_expected():
+    text = " ".join(begun(expect=EXPECT).show().text().split())
+    assert "Known before dose on pressure -25 to 0 mmHg heat on pressure at most 0 mmHg" in text
+    assert "Known before" not in begun().show().text()
+
+
 def test_a_study_that_was_told_nothing_is_stored_as_before():
     assert {"expect", "monotone", "earlier"}.isdisjoint(begun().history()[0].body["config"])
 

@@ -83,6 +83,11 @@ def test_earlier_studies_narrow_what_is_believed(learned):
     assert "Learned from 3 earlier patients: like them " in text_of(study)
 
 
+def test_the_overview_names_who_teaches(learned):
+    text = " ".join(learned[1].show().text().split())
+    assert "Known before patient-0 40 results patient-1 40 results" in text
+
+
 def test_a_patient_who_does_not_fit_is_named_a_stranger(learned):
     store, _ = learned
     study = begun("stranger", store, learn_from=["patient-0", "patient-1", "patient-2"])

@@ -6,7 +6,8 @@ from sidestep.studies.book import Book, Question
 from sidestep.studies.cards.ask_card import tell_command
 from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
 from sidestep.studies.cards.list_card import age_text
-from sidestep.studies.cards.words import command, counted, listed, set_text
+from sidestep.studies.cards.words import command, counted, listed, set_text, with_unit
+from sidestep.studies.expecting import ends_text, told_of_changes
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.storage.events import written
 from sidestep.studies.storage.log import Head
@@ -21,6 +22,11 @@ def show_card(plan: Plan, head: Head, book: Book, closed: str = "") -> Card:
     words, open_questions = plan.words, list(book.open.values())
     sections = [
         Section("", (Prose(goal_text(plan)), Prose(_menu_text(plan)))),
+        *(
+            [Section("Known before", (Table(known),), spaced=True)]
+            if (known := _known(plan))
+            else []
+        ),
         Section("Open", _open_lines(plan, open_questions, closed), spaced=True),
         Section("Measured", (Table(tuple(_counts(plan, book))),), spaced=True),
         Section("Next", (_next(head, open_questions),), spaced=True),
@@ -73,6 +79,20 @@ def apart_text(plan: Plan) -> str:
         return ""
     now = set_text(plan.factors, plan.baseline)
     return f"The baseline, {now}, is not one of them: it is neither asked nor recommended."
+
+
+def _known(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    """What was expected, and whose results teach the study."""
+    rows = [
+        (f"{factor} on {name}", with_unit(ends_text(ends), plan.outcome(name).change_unit))
+        for name, some in told_of_changes(plan.expect, plan.monotone).items()
+        for factor, ends in some.items()
+    ]
+    rows += [
+        (each["name"], counted(each["results"], "result"))
+        for each in plan.earlier.get("studies", ())
+    ]
+    return tuple(rows)
 
 
 def _open_lines(plan: Plan, questions: list[Question], closed: str) -> tuple[Prose | Table, ...]:
