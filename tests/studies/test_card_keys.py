@@ -19,6 +19,7 @@ PAGE = (Path(__file__).parents[2] / "docs/reference/cards.md").read_text(encodin
 OUTCOMES = {"pain", *(outcome.name for outcome in (TARGET, *PROTECTED))}
 WHOLE = (
     "action",
+    "change",
     "body",
     "config",
     "context",
@@ -92,7 +93,7 @@ def studies():
     play(wrong, 16)
     named = clinic(MemoryStore(), policy="directed-thompson")
     play(named, 2)
-    return full, clean, aged, early, named, bent(), wrong
+    return full, clean, aged, early, named, bent(), wrong, together()
 
 
 def bent():
@@ -107,6 +108,15 @@ def bent():
         dose = 5.0 * (number % 9)
         value = 6 - 0.3 * dose + 0.0075 * dose**2 + 3 * (number == 12)
         study.tell(None, value, measured="pain", given={"dose": dose})
+    return study
+
+
+def together():
+    """A study whose candidates always change two factors together."""
+    doses = [Factor("a", 0, 2, step=1), Factor("b", 0, 2, step=1)]
+    rows = {"a": [0, 1, 2], "b": [0, 1, 2]}
+    study = clinic(MemoryStore(), factors=doses, candidates=rows)
+    study.tell(None, 148.0, measured=TARGET.name, given={"a": 1, "b": 1})
     return study
 
 

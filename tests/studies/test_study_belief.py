@@ -423,3 +423,28 @@ def test_what_is_told_of_the_noise_and_the_level_buys_results():
         ],
     ).outlook(results=(10,), studies=8)
     assert told.moved > vague.prospects[0].moved
+
+
+def test_what_candidates_cannot_tell_apart_is_said():
+    a, b = Factor("a", 0, 2, unit="mg", step=1), Factor("b", 0, 4, step=2)
+    rows = {"a": [0, 1, 2], "b": [0, 2, 4]}  # always changed together
+    target = Outcome("pain", goal="lower", range=(0, 10), noise=0.5)
+    study = Study.create("one", MemoryStore(), factors=[a, b], target=target, candidates=rows)
+    study.tell(None, 5.0, measured="pain", given={"a": 1, "b": 2})
+    unseen = study.best().unseen
+    assert [(each.outcome, set(each.change)) for each in unseen] == [(None, {"a", "b"})]
+    assert unseen[0].change["a"] == pytest.approx(-unseen[0].change["b"] / 2)
+    text = " ".join(str(study.best()).split())
+    assert "Nobody can see what this does: raising a by 2 mg while lowering b by 4" in text
+
+
+def test_what_many_results_do_not_show_is_said_until_they_do():
+    factors = [Factor("a", 0, 4, step=1), Factor("b", 0, 4, step=1)]
+    target = Outcome("pain", goal="lower", range=(0, 10), noise=0.5)
+    study = Study.create("two", MemoryStore(), factors=factors, target=target)
+    for dose in range(5):
+        study.tell(None, 5.0 - dose / 2, measured="pain", given={"a": dose, "b": dose})
+    assert [each.outcome for each in study.best().unseen] == ["pain"]
+    assert "its results do not tell that apart" in " ".join(str(study.best()).split())
+    study.tell(None, 5.0, measured="pain", given={"a": 4, "b": 0})
+    assert study.best().unseen == ()

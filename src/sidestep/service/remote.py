@@ -26,6 +26,7 @@ from sidestep.studies.advice import (
     Tradeoff,
     Trust,
     Unexpected,
+    Unseen,
 )
 from sidestep.studies.cards.card import Card
 from sidestep.studies.cards.card_json import card_from_json
@@ -341,5 +342,6 @@ def _best(found: Mapping[str, Any]) -> Best:
         unexpected=tuple(Unexpected(**each) for each in found["unexpected"]),
         inside=(found["inside"][0], found["inside"][1]),
         news=found["news"],
+        unseen=tuple(Unseen(**each) for each in found["unseen"]),
         card=_card(found),
     )

@@ -175,6 +175,17 @@ class Trust(NamedTuple):
     alike: float
 
 
+class Unseen(NamedTuple):
+    """A change of the factors together, whose effect nobody can see.
+
+    outcome   that has results, none of which shows it; None: no two candidates differ by it
+    change    of every factor that changes, in its unit
+    """
+
+    outcome: str | None
+    change: dict[str, float]
+
+
 class Leader(NamedTuple):
     """The setting that is hoped for most of those that are not recommended.
 
@@ -322,6 +333,7 @@ class Best(Printed):
     unexpected    expectations that the results contradict, the surest first
     inside        how many results fell inside what was expected, and of how many something was
     news          whether an earlier version, which believed in straight lines, wrote all there is
+    unseen        changes of the factors together whose effect nobody can see, or has seen
     counts        number of results, by outcome
     tried         the fewest results of any outcome at the recommended setting: whole visits there
     needed        fewest results that a first recommendation can rest on
@@ -356,6 +368,7 @@ class Best(Printed):
     unexpected: tuple[Unexpected, ...] = ()
     inside: tuple[int, int] = (0, 0)
     news: bool = False
+    unseen: tuple[Unseen, ...] = ()
     card: Card = field(repr=False, default=Card("best", ""))
 
     @property

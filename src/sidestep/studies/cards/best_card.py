@@ -12,6 +12,7 @@ from sidestep.studies.advice import (
     Narrowing,
     Settling,
     Trust,
+    Unseen,
 )
 from sidestep.studies.cards.ask_card import NEWS, baseline_text, change_text
 from sidestep.studies.cards.card import (
@@ -126,6 +127,7 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "unexpected": [each._asdict() for each in best.unexpected],
         "inside": best.inside,
         "news": best.news,
+        "unseen": [each._asdict() for each in best.unseen],
     }
 
 
@@ -234,6 +236,7 @@ def shape_texts(plan: Plan, best: Best) -> list[Prose]:
         ends = with_unit(ends_text((each.low, each.high)), plan.outcome(each.outcome).change_unit)
         text = f"{each.factor} on {each.outcome}: {ends}; the results say otherwise"
         found.append(Prose(f"{text} ({percent(each.chance)} likely).", lead="Expected of"))
+    found += [unseen_text(plan, each) for each in best.unseen]
     if best.news:
         found.append(Prose(NEWS))
     inside, total = best.inside
@@ -264,6 +267,24 @@ def trust_text(plan: Plan, trust: Trust) -> Prose:
 
 def _differ(one: float, other: float) -> bool:
     return abs(one - other) >= DIFFERENT
+
+
+def unseen_text(plan: Plan, unseen: Unseen) -> Prose:
+    """What nobody can see, or has seen so far: raising one factor while lowering another."""
+    parts = [
+        f"{'raising' if change > 0 else 'lowering'} "
+        + with_unit(f"{factor.name} by {plain(rounded_value(abs(change)))}", factor.unit)
+        for factor in plan.factors
+        if (change := unseen.change.get(factor.name))
+    ]
+    together = " while ".join(parts)
+    if unseen.outcome is None:
+        text = f"{together}: no two {plan.words.candidates} differ by that."
+        return Prose(text, lead="Nobody can see what this does:")
+    return Prose(
+        f"{together}, on {unseen.outcome}: its results do not tell that apart.",
+        lead="Nobody has seen yet what this does:",
+    )
 
 
 def _were(names: Sequence[str]) -> str:

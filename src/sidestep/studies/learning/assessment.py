@@ -20,9 +20,11 @@ from sidestep.studies.advice import (
     Surprise,
     Trade,
     Unexpected,
+    Unseen,
 )
 from sidestep.studies.book import Book
 from sidestep.studies.factors import Setting
+from sidestep.studies.learning.aliasing import aliases
 from sidestep.studies.learning.bends import bends_of
 from sidestep.studies.learning.evidence import Evidence
 from sidestep.studies.learning.intervals import ends_of, in_units
@@ -130,6 +132,7 @@ def assess(study: StudyLearner, book: Book, context: Context, certainty: float =
         unexpected=_unexpected(plan, study.belief()),
         inside=(book.inside, book.foreseen),
         news=book.is_old,
+        unseen=unseen_of(plan, study.evidence),
     )
 
 
@@ -307,6 +310,32 @@ def _unexpected(plan: Plan, belief: Belief) -> tuple[Unexpected, ...]:
         Unexpected(plan.outcomes[each.outcome].name, each.factor, *each.ends, each.chance)
         for each in found
     )
+
+
+def unseen_of(plan: Plan, evidence: Evidence) -> tuple[Unseen, ...]:
+    """Changes that candidates do not differ by, and those that many results of an outcome do not show.
+
+    Of few results nothing is said: the next questions are about other settings.
+    """
+    if plan.candidates.is_box or any(factor.is_category for factor in plan.factors):
+        return ()
+    names = [factor.name for factor in plan.factors]
+    spans = np.array([float(factor.high or 0) - float(factor.low or 0) for factor in plan.factors])
+    candidates = np.array(plan.candidates.to_rows(), dtype=float)
+
+    def told(outcome: str | None, change: FloatArray) -> Unseen:
+        parts = zip(names, change.tolist(), strict=True)
+        return Unseen(outcome, {name: each for name, each in parts if each})
+
+    found = [told(None, each) for each in aliases(candidates, candidates, spans).never]
+    rank = len(names) - len(found)
+    for number, outcome in enumerate(plan.outcomes):
+        places = {key.place for key in evidence.sums[number].rows}
+        if len(places) > rank:
+            rows = [evidence.places.known[place][: len(names)] for place in sorted(places)]
+            seen = aliases(np.array(rows, dtype=float), candidates, spans).so_far
+            found += [told(outcome.name, each) for each in seen]
+    return tuple(found)
 
 
 def _surprises(evidence: Evidence, belief: Belief) -> tuple[Surprise, ...]:
