@@ -79,6 +79,10 @@ def kitchen(store, name="brew", **changes):
         {"panel": ["sour", "taste"]},
         {"vocabulary": "clinic"},  # where the form asks for a largest change: any
         {"vocabulary": "clinic", "largest_step": {"heat": 10}},
+        {
+            "expect": {"taste": {"heat": (-5, 0.5)}, "sour": {"size": (None, 0)}},
+            "monotone": {"salty": {"heat": "rises"}, "sour": {"size": "falls"}},
+        },
         {"knobs": {"caution": 0.95}},
         {"aim": "clean", "rank": 2},
         {
@@ -138,6 +142,7 @@ def test_logarithms_and_percentages_come_back_from_the_form(tolerance, typed, ha
         "factors": [DOSE, RATE],
         "target": SIGNAL,
         "protected": [Outcome("toxin", tolerance=tolerance, noise="8%", **LOGGED)],
+        "expect": {"toxin": {"dose": ("-10%", "40%")}, "signal": {"rate": ("5%", None)}},
         "candidates": {"dose": [0, 0.5, 64], "rate": [2, 2, 8]},
     }
     plan = Study.create("logs", MemoryStore(), **settings).plan
@@ -256,3 +261,38 @@ def test_a_study_set_up_by_form_asks_as_it_was_told(running, browser):
     assert (plan.shape, plan.questions, plan.target.noise) == ("smooth", "earn", (3.0, 8.0))
     asked = browser.post("/studies/bp/ask").text
     assert "Then measure <em>pressure and potassium</em>" in asked
+
+
+def test_a_study_set_up_by_form_learns_from_the_studies_that_it_names(running, browser):
+    made = {**FILLED, "panel": "all"}
+    browser.post("/new", do="create", **{**made, "name": "bp-1"})
+    first = Study.open("bp-1", running.store)
+    for dose in (0, 20, 40, 0, 20, 40):
+        for name, value in (("pressure", 150 - dose / 2), ("potassium", 4.2 + dose / 200)):
+            first.tell(None, value, measured=name, given={"dose": dose})
+    page = browser.get("/new?like=bp-1").text
+    assert "Write bp-1 here to learn from its results" in page
+    fields = {**made, "name": "bp-2", "earlier": "bp-1"}
+    preview = browser.post("/new", do="preview", **fields)
+    assert "The first question would be" in preview.text
+    assert 'name="earlier" value="bp-1"' in preview.text
+    assert browser.post("/new", do="create", **fields).url.path == "/studies/bp-2"
+    plan = Study.open("bp-2", running.store).plan
+    assert plan.earlier
+    assert not_in_form(plan) == ["earlier studies"]
+
+
+def test_only_studies_of_the_storage_can_be_named_and_no_files(running, browser, tmp_path):
+    browser.post("/new", do="create", **{**FILLED, "name": "bp-1"})
+    export = tmp_path / "export.jsonl"
+    study = Study.open("bp-1", running.store)
+    study.tell(None, 140, measured="pressure", given={"dose": 0})
+    study.export(export)
+    for named, said in ((str(export), "a study&#39;s name must"), ("bp-9", "bp-9")):
+        page = browser.post("/new", do="create", **{**FILLED, "name": "bp-2", "earlier": named})
+        assert page.status_code == 422
+        assert said in page.text.lower() or said in page.text
+    assert running.store.names() == ["bp-1"]
+    unlike = {**FILLED, "name": "bp-2", "earlier": "bp-1", "f__unit": "mg"}
+    page = browser.post("/new", do="create", **unlike)
+    assert "bp-1 must not teach this study" in page.text.lower()

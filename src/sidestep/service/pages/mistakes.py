@@ -238,7 +238,7 @@ def _with(line: Line, outcome: Outcome, field: str) -> Outcome:
     if field == "tolerance":
         value = _tolerance(line, log=log)
     elif field in ("never", "noise"):
-        value = _pair(what, text, log=log and field == "noise", whole=field == "never")
+        value = pair_of(what, text, log=log and field == "noise", whole=field == "never")
     else:
         value = _change(what, text, log=log and field == "matters")
     return Outcome(**{**outcome.to_config(), field: value})
@@ -257,7 +257,7 @@ def _change(what: str, text: str, *, log: bool) -> Any:
     return f"{number!r}%"
 
 
-def _pair(what: str, text: str, *, log: bool, whole: bool) -> Any:
+def pair_of(what: str, text: str, *, log: bool, whole: bool) -> Any:
     """From where to where: 3 to 8; `whole`: an end may be left out, but not the “to”."""
     first, to, last = text.partition("to")
     if not to and not whole:
@@ -276,7 +276,7 @@ def _tolerance(line: Line, *, log: bool) -> Any:
     """
     what, text = line.what("tolerance"), line.cells["tolerance"]
     if "to" in text:
-        low, high = _pair(what, text, log=log, whole=True)
+        low, high = pair_of(what, text, log=log, whole=True)
         sizes = [_figure(end) for end in (low, high)]
         if sizes[0] > 0 or sizes[1] < 0 or low == high:
             raise InputError(

@@ -1,6 +1,7 @@
 """The form that sets up a study: rows of factors and outcomes, read as arguments of `Study.create`."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
@@ -15,6 +16,7 @@ from sidestep.service.pages.mistakes import (
     Mistakes,
     factor_of,
     outcome_of,
+    pair_of,
     step_of,
 )
 from sidestep.service.pages.views import plain_typed, question_view
@@ -22,11 +24,13 @@ from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
 from sidestep.studies.cards.overview import apart_text
 from sidestep.studies.cards.words import VOCABULARIES
+from sidestep.studies.expecting import FALLS, RISES, checked_expect, checked_monotone
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import ALL, CLEAN, DECIDE, EARN, NAMED, SMOOTH, STRAIGHT, Plan
+from sidestep.studies.storage.exchange import export_study, import_study
 from sidestep.studies.storage.memory import MemoryStore
-from sidestep.studies.storage.store import check_name
+from sidestep.studies.storage.store import Store, check_name
 from sidestep.studies.study import Study
 from sidestep.studies.values import checked_text, exact, read_number
 
@@ -82,6 +86,8 @@ def read_setup(form: Form) -> tuple[dict[str, Any], Mistakes]:
         mistakes["f.name.1"] = "“What you set” must name one factor or more, got none"
     _check_names([*factors, goal, *others])
     _check_candidates(mistakes, settings["factors"], settings["candidates"])
+    outcomes = [settings["target"], *settings["protected"]]
+    settings |= _expected(form, mistakes, built, outcomes)
     settings |= _asking(form, mistakes, [goal, *others])
     return settings | _more(form, mistakes, others), mistakes
 
@@ -116,6 +122,44 @@ def _asking(form: Form, mistakes: Mistakes, outcomes: list[Line]) -> dict[str, A
         if form.text("aim") == CLEAN and asking[field] != usual:
             mistakes[field] = f"{label} must be left as it is for this aim, got {asking[field]!r}"
     return asking
+
+
+def _expected(
+    form: Form, mistakes: Mistakes, factors: list[Factor | None], outcomes: list[Outcome | None]
+) -> dict[str, Any]:
+    """What is expected, a line each, and the earlier studies to learn from."""
+    known_factors = [each for each in factors if each is not None]
+    known = [each for each in outcomes if each is not None]
+    pairs = {f"{o.name}, {f.name}": (o, f) for o in known for f in known_factors}
+    told: dict[str, dict[str, dict[str, Any]]] = {"expect": {}, "monotone": {}}
+
+    def take(line: str) -> None:
+        where, _, what = line.rpartition(":")
+        if where.strip() not in pairs:
+            raise InputError(
+                "“What you expect” must have an outcome and a factor in every line, such as “systolic "
+                f"pressure, lisinopril: -25 to 0”, got {line!r}"
+            )
+        outcome, factor = pairs[where.strip()]
+        kind, value = "monotone", what.strip()
+        if value not in (RISES, FALLS):
+            named = f"“What you expect” of {where.strip()}"
+            kind, value = "expect", pair_of(named, what, log=outcome.is_log, whole=True)
+        if factor.name in told[kind].setdefault(outcome.name, {}):
+            raise InputError(f"“What you expect” must name {where.strip()} once, got it twice")
+        told[kind][outcome.name][factor.name] = value
+
+    for line in filter(None, map(str.strip, form.text("expect").splitlines())):
+        mistakes.tried("expect", partial(take, line))
+    words = {f"{word} of": "“What you expect” of" for word in told}
+
+    def check() -> None:
+        expect = checked_expect(told["expect"], known_factors, known)
+        checked_monotone(told["monotone"], known_factors, known, expect)
+
+    mistakes.tried("expect", check, **words)
+    names = [name.strip() for name in form.text("earlier").split(";") if name.strip()]
+    return {**{name: each or None for name, each in told.items()}, "learn_from": names or None}
 
 
 def _panel(form: Form, mistakes: Mistakes, names: list[str]) -> Any:
@@ -199,9 +243,16 @@ def _share(what: str, text: str) -> float:
     return float(exact(percentage) / 100)
 
 
-def first_question(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The first question of the study, computed in memory and not stored."""
-    study = Study.create(name, MemoryStore(), actor="preview", **settings)
+def first_question(name: str, settings: dict[str, Any], store: Store) -> dict[str, Any]:
+    """The first question of the study, computed in memory and not stored.
+
+    Earlier studies must be of the storage: a path is no name of one, whatever file it leads to.
+    """
+    memory = MemoryStore()
+    for earlier in dict.fromkeys(settings["learn_from"] or ()):
+        check_name(earlier)
+        import_study(memory, export_study(store, earlier))
+    study = Study.create(name, memory, actor="preview", **settings)
     study.ask()
     question: Question = study.questions()[0]
     return {
@@ -314,6 +365,7 @@ def form_like(plan: Plan) -> Form:
     if plan.caution is not None:
         form["caution"] = [f"{100 * plan.caution:g}"]
     form |= {"shape": [plan.shape or ""], "questions": [plan.questions]} | _panel_fields(plan)
+    form["expect"] = ["\n".join(_expect_lines(plan))]
     rows = [_factor_row(factor, plan) for factor in plan.factors]
     form |= {f"f.{field}": [row.get(field, "") for row in rows] for field in FACTOR}
     form |= {f"t.{field}": [text] for field, text in _outcome_row(plan.target).items()}
@@ -324,6 +376,18 @@ def form_like(plan: Plan) -> Form:
         lines = [[factor.name for factor in plan.factors], *plan.candidates.rows]
         form["candidates"] = ["\n".join("\t".join(map(plain_typed, line)) for line in lines)]
     return Form(form)
+
+
+def _expect_lines(plan: Plan) -> list[str]:
+    lines = []
+    for name, some in plan.expect.items():
+        sign = "%" if plan.outcome(name).is_log else ""
+        for factor, (low, high) in some.items():
+            ends = f"{_typed(low, sign)} to {_typed(high, sign)}".strip()
+            lines.append(f"{name}, {factor}: {ends}")
+    for name, words in plan.monotone.items():
+        lines += [f"{name}, {factor}: {word}" for factor, word in words.items()]
+    return lines
 
 
 def _panel_fields(plan: Plan) -> dict[str, list[str]]:
@@ -355,11 +419,7 @@ def not_in_form(plan: Plan) -> list[str]:
 
 _USUAL = {"cost": 1.0}
 _FIELDS = {*FACTOR, *TARGET, *PROTECTED, "range"}
-_CALLED = {
-    "expect": "expected effects",
-    "monotone": "signs of effects",
-    "earlier": "earlier studies",
-}
+_CALLED = {"earlier": "earlier studies"}
 _PLANNED = {  # of the stored set-up: in the form, or told by its own name
     *(
         "version",
@@ -373,6 +433,7 @@ _PLANNED = {  # of the stored set-up: in the form, or told by its own name
         "rank",
     ),
     *("seed", "vocabulary", "title", "shape", "questions", "panel", "largest_step", "caution"),
+    *("expect", "monotone"),
 }
 
 

@@ -77,7 +77,7 @@ def set_up(request: Request, caller: Owner, form: Posted) -> Response:
         return _new_page(request, caller, form, mistakes=mistakes)
     name = form.text("name")
     try:
-        preview = first_question(name, settings)
+        preview = first_question(name, settings, request.app.state.desk.store)
         if form.text("do") != "create":
             return _new_page(request, caller, form, preview=preview)
         store, actor = request.app.state.desk.store, caller.signs()
