@@ -451,6 +451,7 @@ class Effects:
     def __init__(self, belief: Belief, points: Points, reach: Reach, *, levelled: bool) -> None:
         self.belief, self.points, self.reach, self.levelled = belief, points, reach, levelled
         self._parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._given: dict[tuple[int, Limits], FloatArray] = {}
         reach.levels_wanted |= levelled
 
     def __len__(self) -> int:
@@ -698,12 +699,17 @@ class Effects:
         for outcome, (pair, ends) in enumerate(zip(limits, absolute, strict=True)):
             if ends is not None and ends != (None, None):
                 chance = self._never_parts(outcome, pair or (None, None), ends)
-            elif pair is None or pair == (None, None):
-                continue
-            else:
-                chance = self._within_parts(outcome, pair)
-            together *= belief.given(outcome, chance)
+                together *= belief.given(outcome, chance)
+            elif pair is not None and pair != (None, None):
+                together *= self._given_within(outcome, pair)
         return np.asarray(np.einsum("hz,hzk->k", belief.joint, together))
+
+    def _given_within(self, outcome: int, limits: Limits) -> FloatArray:
+        """Chance of being within limits given shape and centre; (shapes, centres, K)."""
+        if (outcome, limits) not in self._given:
+            chance = self._within_parts(outcome, limits)
+            self._given[outcome, limits] = self.belief.given(outcome, chance)
+        return self._given[outcome, limits]
 
     def given_part(
         self, part: str, limits: Sequence[Limits | None]
@@ -716,7 +722,7 @@ class Effects:
         together = np.ones((*joint.shape, len(self)))
         for outcome, pair in enumerate(limits):
             if pair is not None and pair != (None, None):
-                together *= belief.given(outcome, self._within_parts(outcome, pair))
+                together *= self._given_within(outcome, pair)
         gain = belief.given(0, 1.0 - _below(*self.parts(0), 0.0))
         return (
             np.asarray(np.einsum("hz,hzk->k", joint, together)),
