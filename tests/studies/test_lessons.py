@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from sidestep import Factor, Outcome, Study
-from sidestep.errors import InputError
+from sidestep.errors import InputError, StudyExists
 from sidestep.studies.learning import earlier
 from sidestep.studies.learning.earlier import SCALES, STRANGE, Lesson, pooled, pooled_columns
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.observations import Observation, Sums
 from sidestep.studies.learning.prior import S0, prior_of
 from sidestep.studies.plan import plan_from_config
+from sidestep.studies.setup import read_setup
 from sidestep.studies.storage.exchange import import_study
 from sidestep.studies.storage.memory import MemoryStore
 
@@ -200,6 +201,36 @@ def test_what_acts_strongly_differs_more_between_studies():
     dose, heat = (root @ root.T).diagonal()[:2]  # sodium falls by 4 with heat, rises by 1 with dose
     assert scale["mean"][1] < -abs(scale["mean"][0])
     assert heat > dose
+
+
+def test_a_repeated_request_is_carried_out_once_though_earlier_studies_went_on():
+    store, names = clinic(1)
+    first = begun("next", store, learn_from=names, key="k", actor="ward")
+    told(Study.open(names[0], store), np.random.default_rng(2), rounds=3)
+    again = begun("next", store, learn_from=names, key="k", actor="ward")
+    assert again.plan == first.plan
+    with pytest.raises(StudyExists):
+        begun("next", store, learn_from=names, key="other", actor="ward")
+
+
+def test_a_file_names_studies_and_exports_beside_it(tmp_path):
+    store, names = clinic(2)
+    Study.open(names[1], store).export(tmp_path / "second.jsonl")
+    path = tmp_path / "next.toml"
+    path.write_text(
+        """
+        learn_from = ["patient-0", "second.jsonl"]
+        shape = "straight"
+        factors = [
+            { name = "dose", low = 0, high = 40, unit = "mg", step = 10 },
+            { name = "heat", low = 0, high = 1, step = 0.25 },
+        ]
+        target = { name = "pressure", unit = "mmHg", goal = "lower", range = [100, 180], noise = 4 }
+        """,
+        encoding="utf-8",
+    )
+    study = Study.create("next", store, **read_setup(path))
+    assert [each["name"] for each in study.plan.earlier["studies"]] == names
 
 
 @pytest.mark.parametrize(

@@ -37,14 +37,24 @@ def read_setup(path: Path) -> dict[str, Any]:
     for key in ("factors", "target"):
         if key not in content:
             raise InputError(f"{path} must have {key}, got none (see --example)")
-    setup = {key: content[key] for key in (*WORDS, *ASKING, "learn_from") if key in content}
+    setup = {key: content[key] for key in (*WORDS, *ASKING) if key in content}
     setup["factors"] = _several(Factor, content["factors"], "factors")
     setup["context"] = _several(Factor, content.get("context", []), "context")
     setup["target"] = _one(Outcome, content["target"], "target")
     setup["protected"] = _several(Outcome, content.get("protected", []), "protected")
+    if "learn_from" in content:
+        setup["learn_from"] = _found_beside(path, content["learn_from"])
     if "candidates" in content:
         setup["candidates"] = path.parent / str(content["candidates"])
     return setup
+
+
+def _found_beside(path: Path, given: Any) -> Any:
+    """Names of studies, or paths of exports and tables relative to the file."""
+    if isinstance(given, list):
+        return [_found_beside(path, each) for each in given]
+    beside = path.parent / str(given)
+    return beside if beside.is_file() else given
 
 
 def _several(kind: type, given: Any, what: str) -> list[Any]:

@@ -150,7 +150,7 @@ class Study(Writing):
         _check_inference(plan)
         store, actor = open_store(storage), actor or user_of_the_machine()
         if learn_from is not None:
-            plan = _taught(plan, learn_from, store)
+            plan = _taught(plan, learn_from, store, _created_by(store, name, key))
         config = plan.to_config()
         if plan.candidates.kind == "table":
             rows = canonical(plan.candidates.to_rows())
@@ -271,11 +271,24 @@ def _check_inference(plan: Plan) -> None:
         FormulaFeatures(plan)
 
 
-def _taught(plan: Plan, learn_from: Any, store: Store) -> Plan:
-    """The plan with what earlier studies teach, worked out once and kept in its record."""
+def _created_by(store: Store, name: str, key: str | None) -> Mapping[str, Any]:
+    """What earlier studies taught a study that the same request created before; else empty."""
+    if key is None or name not in store.names():
+        return {}
+    first = store.events(name, 0, 1)[0]
+    return first.body["config"].get("earlier", {}) if first.key == key else {}
+
+
+def _taught(plan: Plan, learn_from: Any, store: Store, before: Mapping[str, Any]) -> Plan:
+    """The plan with what earlier studies teach, worked out once and kept in its record.
+
+    before   what they taught when the same request came first: they may have more results now
+    """
     lessons = lessons_of(plan, learn_from, store)
     if not lessons:
         return plan
+    if before and [each["name"] for each in before["studies"]] == [e.name for e in lessons]:
+        return replace(plan, earlier=before)
     replace(plan, earlier=frozen_from(lessons, {}))  # refuses before anything is worked out
     from sidestep.studies.learning.teaching import taught  # noqa: PLC0415
 
