@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clinic import PROTECTED, TARGET, clinic, play
+from clinic import PROTECTED, TARGET, clinic, play, same
 from sidestep.errors import InputError
 from sidestep.studies.advice import MOST_ROUNDS, Leader, Loss, Narrowing
 from sidestep.studies.cards.best_card import best_card
+from sidestep.studies.cards.tradeoff_card import trade_lines
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.storage.memory import MemoryStore
@@ -310,3 +311,19 @@ def test_a_panel_keeps_to_what_can_be_measured(study):
     assert set(confirmed.measure) == set(wanted)
     with pytest.raises(InputError, match="measure must be one of measure_only, got 'potassium'"):
         study.ask(purpose="confirm", measure="potassium", measure_only=wanted)
+
+
+def test_the_card_says_what_three_certainties_buy_as_the_tradeoff_does(study):
+    best, tradeoff = study.best(), study.tradeoff()
+    kept = []
+    for certainty in (0.5, 0.8, 0.95):
+        trade = tradeoff.at(certainty)
+        kept += [trade] if trade is not None and trade not in kept else []
+    assert same(list(best.trades), kept)  # but for the last digits
+    text, printed = " ".join(str(best).split()), " ".join(str(tradeoff).split())
+    lines = [f"{prose.lead} {prose.text}" for _, prose in trade_lines(study.plan, best.trades)]
+    assert len(lines) > 1
+    assert all(line in text and line in printed for line in lines)
+    alone = apart(study, trades=best.trades[-1:]) if len(kept) == 3 else apart(study, trades=())
+    assert "At least 50% likely within limits" not in alone
+    assert clinic(MemoryStore(), protected=()).best().trades == ()

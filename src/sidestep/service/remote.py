@@ -199,7 +199,7 @@ class RemoteStudy:
     def tradeoff(self, *, context: Context = None) -> Tradeoff:
         """The largest effect that can be had at every chance of staying within all limits."""
         found = self._get("tradeoff", context=_json(context))
-        trades = [Trade(**{**each, "effect": Effect(**each["effect"])}) for each in found["trades"]]
+        trades = [_trade(each) for each in found["trades"]]
         return Tradeoff(tuple(trades), _card(found))
 
     def explain(
@@ -306,6 +306,10 @@ def _card(found: Mapping[str, Any]) -> Card:
     return card_from_json(found["card"], data)
 
 
+def _trade(found: Mapping[str, Any]) -> Trade:
+    return Trade(**{**found, "effect": Effect(**found["effect"])})
+
+
 def _leader(found: Mapping[str, Any]) -> Leader:
     effects = {name: Effect(**effect) for name, effect in found["effects"].items()}
     return Leader(found["candidate"], found["action"], effects, found["chance"])
@@ -328,6 +332,7 @@ def _best(found: Mapping[str, Any]) -> Best:
         unsettled=tuple(Narrowing(**each) for each in found["unsettled"]),
         settles=None if found["settles"] is None else Settling(**found["settles"]),
         counts=dict(found["counts"]),
+        trades=tuple(map(_trade, found["trades"])),
         tried=found["tried"],
         needed=found["needed"],
         certainty=found["certainty"],

@@ -335,6 +335,7 @@ class Best(Printed):
     news          whether an earlier version, which believed in straight lines, wrote all there is
     unseen        changes of the factors together whose effect nobody can see, or has seen
     counts        number of results, by outcome
+    trades        what is recommended where 50, 80 and 95% of staying within limits are enough
     tried         the fewest results of any outcome at the recommended setting: whole visits there
     needed        fewest results that a first recommendation can rest on
     card          the card
@@ -354,6 +355,7 @@ class Best(Printed):
     unsettled: tuple[Narrowing, ...] = ()
     settles: Settling | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    trades: tuple[Trade, ...] = ()
     tried: int = 0
     needed: int = 0
     certainty: float = 0.95

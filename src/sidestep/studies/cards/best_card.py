@@ -28,6 +28,7 @@ from sidestep.studies.cards.card import (
     Table,
     Verdict,
 )
+from sidestep.studies.cards.tradeoff_card import trade_data, trade_lines
 from sidestep.studies.cards.words import (
     command,
     counted,
@@ -69,6 +70,7 @@ def best_card(plan: Plan, name: str, best: Best) -> Card:
         Section("", _leading(plan, best)),
         Section("", _side_effects(plan, best)),
         Section("", tuple(_settled(plan, name, best)), spaced=True),
+        Section("", tuple(risk_texts(plan, best)), spaced=True),
         Section("", tuple(shape_texts(plan, best)), spaced=True),
     ]
     return Card(
@@ -113,6 +115,7 @@ def _data(name: str, best: Best) -> Mapping[str, object]:
         "settles": None if best.settles is None else best.settles._asdict(),
         "counts": best.counts,
         "results": best.results,
+        "trades": [trade_data(each) for each in best.trades],
         "tried": best.tried,
         "needed": best.needed,
         "certainty": best.certainty,
@@ -445,6 +448,12 @@ def tried_text(plan: Plan, best: Best) -> Prose | None:
         what = f"{plan.target.name} was"
     text = f"{what} measured {best.tried} times or more at this {plan.words.candidate}."
     return Prose(text, lead="A reason to stop:")
+
+
+def risk_texts(plan: Plan, best: Best) -> list[Prose]:
+    """What 50, 80 and 95% buy, where that is not all the same."""
+    lines = trade_lines(plan, best.trades)
+    return [prose for _, prose in lines] if len(lines) > 1 else []
 
 
 def rounds_text(low: int, high: int) -> str:

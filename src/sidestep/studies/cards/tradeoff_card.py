@@ -8,7 +8,7 @@ from sidestep.studies.cards.card import Card, Prose, Section, Table
 from sidestep.studies.cards.words import named, percent, with_unit
 from sidestep.studies.plan import Plan
 
-SHOWN = (0.5, 0.8, 0.95)  # certainties that the card of a recommendation names
+SHOWN = (0.5, 0.8, 0.95)  # certainties that are named, here and on the card of a recommendation
 MOST = 12  # lines of the card
 
 
@@ -41,7 +41,7 @@ def tradeoff_card(plan: Plan, name: str, trades: Sequence[Trade]) -> Card:
             Section("", (table if trades else nothing,), spaced=bool(trades)),
             *((Section("", (Prose(text),), spaced=True),) if trades else ()),
         ),
-        data={"study": name, "trades": [_data(each) for each in trades]},
+        data={"study": name, "trades": [trade_data(each) for each in trades]},
     )
 
 
@@ -77,5 +77,6 @@ def _effect_text(plan: Plan, trade: Trade) -> str:
     return with_unit(change_text(plan.target, trade.effect[:3]), plan.target.change_unit)
 
 
-def _data(trade: Trade) -> dict[str, object]:
+def trade_data(trade: Trade) -> dict[str, object]:
+    """A trade as JSON."""
     return {**trade._asdict(), "effect": trade.effect._asdict()}

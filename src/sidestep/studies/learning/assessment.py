@@ -23,6 +23,7 @@ from sidestep.studies.advice import (
     Unseen,
 )
 from sidestep.studies.book import Book
+from sidestep.studies.cards.tradeoff_card import SHOWN
 from sidestep.studies.factors import Setting
 from sidestep.studies.learning.aliasing import aliases
 from sidestep.studies.learning.bends import bends_of
@@ -120,6 +121,7 @@ def assess(study: StudyLearner, book: Book, context: Context, certainty: float =
         else narrowings(study, menu, subject, certainty),
         settles=_settles(plan, menu, inquiry),
         counts=counts,
+        trades=tuple(_trades(study, menu, effects, choice, SHOWN)) if plan.protected else (),
         needed=needed,
         certainty=certainty,
         straight=_straight(study, menu, subject),
@@ -385,7 +387,17 @@ def tradeoff_of(study: StudyLearner, book: Book, context: Context) -> list[Trade
     menu = study.menu(context)
     effects = study.effects(menu)
     choice = choice_of(effects, study.limits, never=study.never)
+    return _trades(study, menu, effects, choice)
+
+
+def _trades(
+    study: StudyLearner, menu: Menu, effects: Effects, choice: Choice, at: Sequence[float] = ()
+) -> list[Trade]:
+    """The same; with `at`, only what is recommended with these certainties."""
     rows = frontier_of(effects, study.limits, choice, LEAST)
+    if at:
+        kept = [next((row for row in rows if choice.within[row] >= each), None) for each in at]
+        rows = [row for row in dict.fromkeys(kept) if row is not None]
     if not rows:
         return []
     some = np.array(rows)
