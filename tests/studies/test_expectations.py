@@ -1,6 +1,7 @@
 """What people expect before the first result: it narrows what is believed, and gives way."""
 
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,7 @@ def test_expectations_are_stored_and_read_again(tmp_path):
     assert config["version"] == 2
     assert plan_from_config(config, None) == study.plan
     assert study.plan.expect["rate"]["dose"] == (-5.0, 8.0)
+    assert replace(study.plan) == study.plan
     path = tmp_path / "study.toml"
     path.write_text(
         """

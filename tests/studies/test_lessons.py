@@ -203,6 +203,42 @@ def test_what_acts_strongly_differs_more_between_studies():
     assert heat > dose
 
 
+def test_words_contexts_logarithms_and_expectations_go_together():
+    store, rng = MemoryStore(), np.random.default_rng(0)
+    settings = {
+        "factors": [Factor("dose", 1, 40, scale="log"), Factor("heat", 0, 1)],
+        "target": Outcome("rate", range=(50, 200), scale="log"),
+        "protected": [Outcome("loss", range=(-1, 1), tolerance=0.2)],
+        "context": [Factor("age", 20, 80, baseline=50), Factor("site", levels=["a", "b"])],
+        "shape": None,
+    }
+    for number in range(2):
+        earlier = begun(f"earlier-{number}", store, **settings)
+        for row in range(8):
+            given = {"dose": float(np.exp(rng.uniform(0, 3.6))), "heat": float(rng.uniform())}
+            context = {"age": float(rng.uniform(20, 80)), "site": "ab"[row % 2]}
+            rate = 100 * np.exp(0.1 * np.log(given["dose"]) + 0.02 * rng.normal())
+            earlier.tell(None, float(rate), measured="rate", given=given, context=context)
+            loss = 0.3 * given["heat"] + 0.05 * rng.normal()
+            earlier.tell(None, float(loss), measured="loss", given=given, context=context)
+    study = begun(
+        "next",
+        store,
+        learn_from=["earlier-0", "earlier-1"],
+        expect={"rate": {"dose": ("0%", None)}, "loss": {"heat": (0, 0.5)}},
+        **settings,
+    )
+    today = {"age": 30.0, "site": "b"}
+    for _ in range(3):
+        ticket = study.ask(context=today)
+        study.tell(ticket.id, 110.0 if ticket.measure == "rate" else 0.1)
+    best = Study.open("next", store).best(context=today)
+    assert 0 < best.trust.alike < 1
+    assert best.straight is not None
+    assert study.verify(asks=True).data["holds"]
+    assert ["word", "site", "b"] in study.plan.earlier["features"]
+
+
 def test_a_repeated_request_is_carried_out_once_though_earlier_studies_went_on():
     store, names = clinic(1)
     first = begun("next", store, learn_from=names, key="k", actor="ward")

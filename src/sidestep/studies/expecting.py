@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sidestep.errors import InputError
 from sidestep.studies.factors import Factor
@@ -12,6 +12,15 @@ from sidestep.studies.values import percent_text, shown
 RISES, FALLS = "rises", "falls"
 
 Ends = tuple[float | None, float | None]
+
+
+class Change(NamedTuple):
+    """A change that was checked: its ends, None where there is no limit."""
+
+    low: float | None
+    high: float | None
+
+
 Expect = Mapping[str, Mapping[str, Ends]]
 Monotone = Mapping[str, Mapping[str, str]]
 
@@ -77,7 +86,9 @@ def _named(
     return found
 
 
-def _checked_ends(what: str, outcome: Outcome, given: Any) -> Ends:
+def _checked_ends(what: str, outcome: Outcome, given: Any) -> Change:
+    if isinstance(given, Change):
+        return given
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise InputError(f"{what} must be a pair (low, high) {OPEN_SIDE}, got {shown(given)}")
     low, high = (
@@ -86,7 +97,7 @@ def _checked_ends(what: str, outcome: Outcome, given: Any) -> Ends:
     )
     if (low is None and high is None) or (low is not None and high is not None and low >= high):
         raise InputError(f"{what} must have low < high {OPEN_SIDE}, got {shown(given)}")
-    return low, high
+    return Change(low, high)
 
 
 def ends_text(ends: Ends) -> str:
