@@ -266,7 +266,7 @@ def taught(cell: Cell, ground: Ground, seed: int, prior: Prior) -> tuple[Part, P
             setting = int(nature.rng.integers(len(here.world.settings)))
             learner.add(result % count, nature.result(result % count, setting, 0))
         noises = [learner.belief().noise(outcome) for outcome in range(count)]
-        earlier.append(Lesson(ground.features, learner.sums, noises))
+        earlier.append(Lesson(ground.features, learner.sums, noises, [()] * count))
     found = [pooled(ground.features, prior, outcome, earlier) for outcome in range(count)]
     return parts_of_pooled(ground.features, prior, found)
 

@@ -157,7 +157,7 @@ def test_the_population_is_that_of_a_joint_gaussian(monkeypatch):
         sums, y = Sums(), rng.normal(size=12)
         for setting, value in zip(doses, y, strict=True):
             sums.add(Observation(mine.place(setting), float(value)))
-        lessons.append(Lesson(mine, [sums], [0.3]))
+        lessons.append(Lesson(mine, [sums], [0.3], [()]))
         ys.append((mine, sums))
     found = pooled(features, prior, 0, lessons)
     columns = pooled_columns(features)[:2]
@@ -201,6 +201,16 @@ def test_what_acts_strongly_differs_more_between_studies():
     dose, heat = (root @ root.T).diagonal()[:2]  # sodium falls by 4 with heat, rises by 1 with dose
     assert scale["mean"][1] < -abs(scale["mean"][0])
     assert heat > dose
+
+
+def test_a_grossly_wrong_result_teaches_nothing():
+    store, names = clinic(2)
+    before = begun("before", store, learn_from=names).plan.earlier["outcomes"]["sodium"]
+    wrong = {"dose": 40.0, "heat": 0.75}  # a typing error beside right results at the same setting
+    Study.open(names[0], store).tell(None, 1390.0, measured="sodium", given=wrong)
+    after = begun("after", store, learn_from=names).plan.earlier["outcomes"]["sodium"]
+    for one, two in zip(before["scales"], after["scales"], strict=True):
+        assert two["mean"] == pytest.approx(one["mean"], abs=0.02)
 
 
 def test_words_contexts_logarithms_and_expectations_go_together():

@@ -32,7 +32,7 @@ from sidestep.studies.learning.knowledge import (
 from sidestep.studies.learning.observations import Sums
 from sidestep.studies.learning.posterior import Design, Shape, log_sum, shapes_of
 from sidestep.studies.learning.prior import BLOCK, LEVEL, S0, Prior
-from sidestep.studies.learning.rows import rows_of
+from sidestep.studies.learning.rows import Extreme, rows_of
 
 STRANGE = 0.2  # prior chance that the next study has nothing to do with the earlier ones
 SCALES = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0)  # t
@@ -62,11 +62,18 @@ class Pooled:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """An earlier study: its features, the sums of its results, the s.d. of one result, by outcome."""
+    """An earlier study.
+
+    features   of its settings
+    sums       of its results, by outcome
+    noises     s.d. of one result, by outcome
+    gross      results that are likely grossly wrong, by outcome; they teach nothing
+    """
 
     features: Features
     sums: Sequence[Sums]
     noises: Sequence[float]
+    gross: Sequence[Sequence[Extreme]]
 
 
 def pooled_columns(features: Features) -> IntArray:
@@ -93,9 +100,7 @@ def pooled(
     shapes = shapes_of(prior, features, [Part(EARLIER, 1.0)])
     columns = pooled_columns(features)
     said = [
-        _said(each.features, prior, shapes, columns, each.sums[outcome], each.noises[outcome])
-        for each in lessons
-        if each.sums[outcome].rows
+        _said(each, prior, shapes, columns, outcome) for each in lessons if each.sums[outcome].rows
     ]
     terms = prior.terms(features)[:, columns]
     unit = np.array([shape.factors[:-1] @ terms for shape in shapes])  # (shapes, q)
@@ -161,15 +166,11 @@ def _news(after: FloatArray, before: FloatArray) -> FloatArray:
 
 
 def _said(
-    features: Features,
-    prior: Prior,
-    shapes: Sequence[Shape],
-    columns: IntArray,
-    sums: Sums,
-    noise: float,
+    lesson: Lesson, prior: Prior, shapes: Sequence[Shape], columns: IntArray, outcome: int
 ) -> _Said:
     """What one study says of its pooled weights, everything else of it averaged."""
-    design = Design(features, rows_of(sums), prior)
+    features, noise = lesson.features, lesson.noises[outcome]
+    design = Design(features, rows_of(lesson.sums[outcome], lesson.gross[outcome]), prior)
     rows = design.rows
     measured = rows.side == 0  # what was below a limit of detection says too little
     share = np.ones(features.count)

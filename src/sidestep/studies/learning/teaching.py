@@ -21,6 +21,7 @@ from sidestep.studies.learning.learner import Learner, told_of
 from sidestep.studies.learning.prior import Prior, prior_of
 from sidestep.studies.plan import Plan
 
+WRONG = 0.5  # chance of being grossly wrong from which a result teaches nothing
 DIGITS = 6  # that are kept
 
 
@@ -49,7 +50,11 @@ def _lesson(plan: Plan, prior: Prior, results: Sequence[Result]) -> Lesson:
     learner.take(evidence.sums)
     belief = learner.belief()
     noises = [belief.noise(outcome) for outcome in range(len(told))]
-    return Lesson(features, evidence.sums, noises)
+    gross = [
+        [result for result, chance in belief.surprises(outcome) if chance >= WRONG]
+        for outcome in range(len(told))
+    ]
+    return Lesson(features, evidence.sums, noises, gross)
 
 
 def names_of(features: Features) -> list[list[str]]:
