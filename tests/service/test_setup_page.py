@@ -1,8 +1,10 @@
 """The form of a new study: what its fields may hold, what is advanced, and a study like another."""
 
 import re
+from pathlib import Path
 
 import pytest
+from houses import text_of
 
 from clinic import clinic, play
 from sidestep.service.pages.forms import Form
@@ -296,3 +298,40 @@ def test_only_studies_of_the_storage_can_be_named_and_no_files(running, browser,
     unlike = {**FILLED, "name": "bp-2", "earlier": "bp-1", "f__unit": "mg"}
     page = browser.post("/new", do="create", **unlike)
     assert "bp-1 must not teach this study" in page.text.lower()
+
+
+BELIEFS = Path(__file__).parents[2] / "docs" / "explanation" / "beliefs.md"
+
+
+def first(pattern):
+    """The numbers of a sentence or a row of the page that says what was measured."""
+    return [int(each) for each in re.search(pattern, BELIEFS.read_text("utf-8")).groups()]
+
+
+def test_what_the_form_says_of_results_is_what_was_measured(browser):
+    page = text_of(browser.get("/new"))
+    usual, straight = first(
+        r"the default gives up (\d+) and \d+%; told that effects are straight, (\d+) and"
+    )
+    said = f"30 results reached {100 - straight}% of what was possible, not {100 - usual}%."
+    assert said in page
+    worth = [
+        first(rf"\| {told} \| default \| -(\d+) \(")[0]
+        for told in ("noise", "level", "noise and level")
+    ]
+    noise, level, both = worth
+    assert (
+        f"of 15 results, stating the noise reached {noise} points more of what was possible, "
+        f"today’s levels {level}, and both {both}."
+    ) in page
+    nothing, expected = (
+        first(rf"\| {told} \| (\d+)% \(")[0]
+        for told in ("noise and level", "and intervals that hold 19 of 20 patients")
+    )
+    assert nothing == 100
+    assert f"8 results reached {100 - expected}% of what was possible with it" in page
+    alone, taught = (
+        first(rf"\| {told} \| (\d+)% \(")[0] for told in ("noise", "noise, 5 earlier, cv 0.5")
+    )
+    assert alone == 100
+    assert f"8 results reached {100 - taught}% of what was possible, and nothing" in page

@@ -340,8 +340,8 @@ SHAPES = (  # what each buys, and what it costs
     (
         STRAIGHT,
         "straight",
-        "In a simulated clinic with straight effects, 30 results reached 67% of what was possible, not "
-        "30%. If effects bend, what is recommended may be beyond a limit, and the study may not notice.",
+        "In a simulated clinic with straight effects, 30 results reached 66% of what was possible, not "
+        "29%. If effects bend, what is recommended may be beyond a limit, and the study may not notice.",
     ),
 )
 PURPOSES = (
