@@ -24,7 +24,7 @@ def main() -> None:
     words.add_argument("--world", choices=sorted(STORIES), action="append")
     words.add_argument("--rounds", type=int, default=ROUNDS)
     words.add_argument("--noise", type=float, default=1.0, help="share of the world's noise")
-    words.add_argument("--policy", default="directed-thompson")
+    words.add_argument("--policy", help="a policy that asks instead")
     options = words.parse_args()
     found: dict[str, list[Outcome]] = {kind: [] for kind in options.world or STORIES}
     print("| world | seed | says within | truly within | baseline | gives up | covered |")

@@ -43,6 +43,7 @@ class Reading:
         # the rounds left, with the record and the context that they were estimated for
         self._left: tuple[str, dict[str, Any], tuple[int, int]] | None = None
         self._turn = threading.RLock()  # of the threads that look at or ask this one object
+        self._asking = threading.RLock()  # of those that ask, until their question is saved
 
     def best(
         self,

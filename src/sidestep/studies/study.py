@@ -223,15 +223,21 @@ class Study(Writing):
             context=context,
         )
         author = Author(actor or self.actor, key or uuid4().hex)
-        for attempt in range(LOSSES + 1):
-            last = attempt == LOSSES
-            prepared = None if last else self._prepared(request, author, new=new)
-            act = partial(
-                self._asked, request=request, author=author, prepared=prepared, new=new, last=last
-            )
-            asked = self._save(self._store, self.name, act, self._noted_ask, decides=last)
-            if asked is not None:
-                return self._ticket(asked[0])
+        with self._asking:  # those who ask at once would only make each other's decisions vain
+            for attempt in range(LOSSES + 1):
+                last = attempt == LOSSES
+                prepared = None if last else self._prepared(request, author, new=new)
+                act = partial(
+                    self._asked,
+                    request=request,
+                    author=author,
+                    prepared=prepared,
+                    new=new,
+                    last=last,
+                )
+                asked = self._save(self._store, self.name, act, self._noted_ask, decides=last)
+                if asked is not None:
+                    return self._ticket(asked[0])
         raise AssertionError("the last attempt decides under the lock")
 
     def _prepared(self, request: Request, author: Author, *, new: bool) -> Prepared | None:
