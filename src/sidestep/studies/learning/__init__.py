@@ -17,4 +17,18 @@ learner.py       all outcomes: the averaged belief; effects, chances, what one m
 recommendation.py  the rule: within all limits with the stated certainty, or stay
 next_question.py   which result to ask for next
 aliasing.py      which changes of the factors nobody can see, in their units
+bends.py         bends that the results show
+
+In the units of a study:
+
+evidence.py      results as sums; no numpy
+formula_features.py  the features that a formula adds
+study_learner.py  the belief of a study, and the settings that it may choose from
+search.py        the settings of a box that are worth a thought
+intervals.py     intervals and verdicts that cannot contradict the chance
+assessment.py    today's recommendation, how sure it is, and what is open
+decision.py      the next question, with the numbers of its card
+response.py      an outcome along one factor, with its band
+trajectory.py    how the estimates came about
+outlook.py       what further results are expected to bring
 """
