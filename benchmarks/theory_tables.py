@@ -254,7 +254,7 @@ def ball(worlds: int, horizon: int) -> None:
             table, paid = np.array(rows), np.array(prices)
             between = np.sqrt(horizon) - np.sqrt(at[1])
             slope = (
-                "log T"
+                "not fitted"
                 if size == dim - 1
                 else mean_of((table[:, 3] - table[:, 1]) / between / paid)
             )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sidestep as ss
 from sidestep.core import theory
 from sidestep.core.actions import UnitBall
 from sidestep.core.arrays import FloatArray
@@ -803,3 +804,35 @@ def test_where_a_policy_refuses_a_problem_so_does_its_bound(told: dict[str, Any]
         with pytest.raises(InputError) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_the_lazy_core_set_keeps_the_share_of_its_own_rule():
+    """Where only lambda_min is told the policy keeps a third, whatever gamma says."""
+    knows = ss.Problem(8, 4, noise_scale=0.1, eigenvalue=0.3)
+    bound = ss.theory.regret_bound(knows, 10**6, 0.3, form="lazy", gamma=0.9)
+    assert bound == ss.theory.regret_bound(knows, 10**6, 0.3, form="lazy", gamma=1 / 3)
+    told = ss.Problem(8, 4, subspace_dim=2, noise_scale=0.1)
+    shares = [
+        ss.theory.regret_bound(told, 10**6, 0.3, form="lazy", gamma=gamma) for gamma in (0.1, 0.9)
+    ]
+    assert shares[0] > shares[1]
+    for coreset in ("certified", "eigenvalue", "printed"):
+        assert shares[0] == ss.theory.regret_bound(
+            told, 10**6, 0.3, form="lazy", coreset=coreset, gamma=0.1
+        )
+
+
+def test_the_lazy_core_set_is_refused_where_no_share_is_proved(refusal):
+    resolved = ss.Problem(8, 4, noise_scale=0.1, resolution=0.3)
+    message = refusal(ss.theory.regret_bound, resolved, 100, 0.3, form="lazy")
+    assert "resolution must be None for form='lazy'" in message
+    knows = ss.Problem(8, 4, noise_scale=0.1, eigenvalue=0.3)
+    assert "eigenvalue=0.3" in refusal(ss.theory.regret_bound, knows, 100, 0.9, form="lazy")
+
+
+def test_a_target_that_is_protected_has_no_price(refusal):
+    world = ss.environments.synthetic(4, 1, 1, "ball", noise_scale=0.1, seed=0)
+    theta = world.theta.copy()
+    theta[0] = 0.5 * theta[1]
+    whole = ss.environments.Instance(theta, world.actions, 0.1)
+    assert "some of the target" in refusal(ss.theory.price_of_protection, whole)

@@ -142,9 +142,10 @@ def test_where_the_commit_fails_nobody_is_acknowledged(store, held, monkeypatch)
 
 def test_questions_of_one_transaction_know_of_each_other(store, held):
     clinic(store)
-    shared = Study.open("bp", store, writer=held.groups.write)
+    people = [Study.open("bp", store, writer=held.groups.write) for _ in range(4)]
     held.hold(store, "bp")
-    asked = held.together([lambda n=n: shared.ask(actor=f"person {n}") for n in range(4)])
+    calls = [lambda n=n, it=it: it.ask(actor=f"person {n}") for n, it in enumerate(people)]
+    asked = held.together(calls)
     tickets = sorted((future.result() for future in asked), key=lambda ticket: ticket.id)
     assert [ticket.round for ticket in tickets] == [1, 2, 3, 4]
     alone = clinic(MemoryStore())

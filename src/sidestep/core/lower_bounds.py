@@ -83,11 +83,14 @@ def price_of_protection(instance: World) -> Price:
     protected, x = protected_part(instance)
     noise = instance.problem.noise
     weight = float(noise[0] + np.abs(x) @ noise[1:])
+    target = instance.theta[0]
+    if np.linalg.norm(target - x @ protected) <= DEPENDENT * np.linalg.norm(target):
+        raise InputError("some of the target must be left unprotected for this price, got none")
     return Price(protected.shape[1] - protected.shape[0] - 1, weight, x)
 
 
 def expected_price(problem: Problem) -> float:
-    """Mean of p G under the prior of `thompson_bound`: no policy has less regret than its sqrt(T).
+    """Mean of p G under the prior of `thompson_bound`; in the limit no policy pays less sqrt(T).
 
     That is the limit of Bayes regret / sqrt(T), at least (docs/theory.md, corollary of Theorem 12). Every
     protected vector must count, and s <= d - 2. Costs and norm_bound do not matter.

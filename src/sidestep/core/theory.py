@@ -68,6 +68,7 @@ from sidestep.core.upper_bounds import (
     thompson_bound,
 )
 from sidestep.core.validation import check_choice, check_positive, check_probability
+from sidestep.errors import InputError
 
 __all__ = [
     "Price",
@@ -141,7 +142,9 @@ def regret_bound(
     `coreset` names the rule whose rounds "corrected" pays for: "certified", "printed", or "eigenvalue",
     Algorithm 3, for a problem that knows lambda_min and not s. The other forms have no choice. Where no
     subspace_dim is told, "all", "lazy" and Algorithm 3 take the largest s there can be. "lazy" counts
-    both of its parts over all T rounds. Without protected vectors there is `oful_bound`.
+    both of its parts over all T rounds, and its core set keeps what that of the problem does: `gamma`
+    where subspace_dim is told, a third where only lambda_min is. Without protected vectors there is
+    `oful_bound`.
 
     problem      sizes, noise and bounds; its actions are the unit ball
     horizon      T, a number or an array
@@ -181,6 +184,8 @@ def regret_bound(
     if kept_all:
         check_for_all_constraints(problem)
     keeps = 1.0 if problem.subspace_dim == L else (gamma if coreset == "certified" else GAMMA)
+    if form == "lazy":
+        keeps = lazy_share(problem, eigenvalue, gamma)
     spread, every = (
         (1 + M * math.sqrt(s / of / eigenvalue)) ** 2 * beta + M * M for of in (keeps, 1.0)
     )
@@ -192,6 +197,20 @@ def regret_bound(
         return _plain(on_all + on_core_set)
     rounds = _whole_rounds(problem, eigenvalue, delta / 2, coreset, gamma)
     return _plain(on_core_set + 2 * M * rounds)
+
+
+def lazy_share(problem: Problem, eigenvalue: float, gamma: float) -> float:
+    """Share of lambda_min that the core set of `coreset="lazy"` keeps; raises where none is proved."""
+    if problem.resolution is not None:
+        raise InputError(
+            "resolution must be None for form='lazy', as the share of lambda_min is not proved, got "
+            f"{problem.resolution!r}"
+        )
+    if problem.subspace_dim is not None:
+        return 1.0 if problem.subspace_dim == problem.n_protected else gamma
+    if problem.eigenvalue is not None:
+        known_eigenvalue(problem, eigenvalue)
+    return GAMMA
 
 
 def coreset_rounds(
