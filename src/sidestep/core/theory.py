@@ -185,7 +185,7 @@ def regret_bound(
         check_for_all_constraints(problem)
     keeps = 1.0 if problem.subspace_dim == L else (gamma if coreset == "certified" else GAMMA)
     if form == "lazy":
-        keeps = lazy_share(problem, eigenvalue, gamma)
+        keeps = _lazy_share(problem, eigenvalue, gamma)
     spread, every = (
         (1 + M * math.sqrt(s / of / eigenvalue)) ** 2 * beta + M * M for of in (keeps, 1.0)
     )
@@ -199,7 +199,7 @@ def regret_bound(
     return _plain(on_core_set + 2 * M * rounds)
 
 
-def lazy_share(problem: Problem, eigenvalue: float, gamma: float) -> float:
+def _lazy_share(problem: Problem, eigenvalue: float, gamma: float) -> float:
     """Share of lambda_min that the core set of `coreset="lazy"` keeps; raises where none is proved."""
     if problem.resolution is not None:
         raise InputError(
