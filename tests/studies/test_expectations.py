@@ -11,8 +11,8 @@ from sidestep.errors import InputError
 from sidestep.studies.learning import expectations
 from sidestep.studies.learning.expectations import WIDER
 from sidestep.studies.learning.features import Features
-from sidestep.studies.learning.knowing import expected_of, parts_of
 from sidestep.studies.learning.prior import prior_of
+from sidestep.studies.learning.prior_parts import expected_of, parts_of
 from sidestep.studies.plan import plan_from_config
 from sidestep.studies.setup import read_setup
 from sidestep.studies.storage.memory import MemoryStore

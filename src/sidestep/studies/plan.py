@@ -8,7 +8,7 @@ from typing import Any
 from sidestep.errors import InputError
 from sidestep.studies.candidates import Candidates, candidates_of
 from sidestep.studies.cards.words import VOCABULARIES, Vocabulary
-from sidestep.studies.expecting import (
+from sidestep.studies.expected_changes import (
     Expect,
     Monotone,
     checked_expect,

@@ -20,10 +20,10 @@ from uuid import uuid4
 from sidestep.errors import RecordError
 from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
-from sidestep.studies.expecting import Expect, Monotone
+from sidestep.studies.earlier_studies import frozen_from, lessons_of
+from sidestep.studies.expected_changes import Expect, Monotone
 from sidestep.studies.factors import Factor
 from sidestep.studies.grammar import check_model
-from sidestep.studies.lessons import frozen_from, lessons_of
 from sidestep.studies.live import Prepared
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import Plan, plan_from_config
@@ -296,7 +296,7 @@ def _taught(plan: Plan, learn_from: Any, store: Store, before: Mapping[str, Any]
     if before and [each["name"] for each in before["studies"]] == [e.name for e in lessons]:
         return replace(plan, earlier=before)
     replace(plan, earlier=frozen_from(lessons, {}))  # refuses before anything is worked out
-    from sidestep.studies.learning.teaching import taught  # noqa: PLC0415
+    from sidestep.studies.learning.lesson_record import taught  # noqa: PLC0415
 
     return replace(plan, earlier=frozen_from(lessons, taught(plan, [e.results for e in lessons])))
 

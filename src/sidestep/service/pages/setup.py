@@ -24,7 +24,7 @@ from sidestep.studies.book import Question
 from sidestep.studies.candidates import candidates_of
 from sidestep.studies.cards.overview import apart_text
 from sidestep.studies.cards.words import VOCABULARIES
-from sidestep.studies.expecting import FALLS, RISES, checked_expect, checked_monotone
+from sidestep.studies.expected_changes import FALLS, RISES, checked_expect, checked_monotone
 from sidestep.studies.factors import Factor
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import ALL, CLEAN, DECIDE, EARN, NAMED, SMOOTH, STRAIGHT, Plan

@@ -46,7 +46,7 @@ from sidestep.studies.cards.words import (
     signed,
     with_unit,
 )
-from sidestep.studies.expecting import ends_text
+from sidestep.studies.expected_changes import ends_text
 from sidestep.studies.outcomes import Outcome
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.values import rounded_value

@@ -7,7 +7,7 @@ from sidestep.studies.cards.ask_card import tell_command
 from sidestep.studies.cards.card import Card, Command, Prose, Section, Table
 from sidestep.studies.cards.list_card import age_text
 from sidestep.studies.cards.words import command, counted, listed, set_text, with_unit
-from sidestep.studies.expecting import ends_text, told_of_changes
+from sidestep.studies.expected_changes import ends_text, told_of_changes
 from sidestep.studies.plan import CLEAN, Plan
 from sidestep.studies.storage.events import written
 from sidestep.studies.storage.log import Head

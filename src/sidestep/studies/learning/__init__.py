@@ -7,8 +7,8 @@ prior.py         every number of the prior, with the sizes and shapes that are a
 knowledge.py     what is known before the first result, as weights of features; parts of the prior
 expectations.py  changes over the whole range of a factor as such knowledge
 earlier.py       the population that earlier studies and the next one are drawn from
-teaching.py      what they taught, as the record of the next study keeps it
-knowing.py       the parts of a study's prior, and what became of them
+lesson_record.py      what they taught, as the record of the next study keeps it
+prior_parts.py       the parts of a study's prior, and what became of them
 observations.py  what was measured, and its sums per setting; no numpy
 rows.py          these sums as arrays
 readings.py      which results are grossly wrong, or below a limit of detection

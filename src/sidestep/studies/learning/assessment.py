@@ -29,7 +29,6 @@ from sidestep.studies.learning.aliasing import aliases
 from sidestep.studies.learning.bends import bends_of
 from sidestep.studies.learning.evidence import Evidence
 from sidestep.studies.learning.intervals import ends_of, in_units
-from sidestep.studies.learning.knowing import contradictions, trust_of
 from sidestep.studies.learning.learner import Belief, Effects, Limits
 from sidestep.studies.learning.next_question import (
     Inquiry,
@@ -37,6 +36,7 @@ from sidestep.studies.learning.next_question import (
     inside,
     next_question,
 )
+from sidestep.studies.learning.prior_parts import contradictions, trust_of
 from sidestep.studies.learning.recommendation import (
     CERTAINTY,
     Choice,

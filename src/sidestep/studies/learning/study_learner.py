@@ -13,11 +13,11 @@ from sidestep.studies.factors import Setting, Value
 from sidestep.studies.learning.evidence import Evidence, Limits, limits_of, never_of, reach_of
 from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.formula_features import FormulaFeatures
-from sidestep.studies.learning.knowing import parts_of
 from sidestep.studies.learning.learner import Belief, Effects, Learner, told_of
 from sidestep.studies.learning.next_question import Inquiry
 from sidestep.studies.learning.posterior import Told
 from sidestep.studies.learning.prior import prior_of
+from sidestep.studies.learning.prior_parts import parts_of
 from sidestep.studies.learning.search import searched
 from sidestep.studies.plan import STRAIGHT, Plan
 from sidestep.studies.request import PLAIN, Request
