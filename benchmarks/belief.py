@@ -23,9 +23,9 @@ import numpy as np
 from sidestep import Factor
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.knowledge import UNKNOWN, Knowledge, Part
-from sidestep.studies.learning.learner import Learner, Observation, told_of
+from sidestep.studies.learning.learner import Learner, told_of
 from sidestep.studies.learning.next_question import Inquiry, next_question
-from sidestep.studies.learning.observations import Sums
+from sidestep.studies.learning.observations import Observation, Sums
 from sidestep.studies.learning.prior import S0, prior_of
 from sidestep.studies.learning.recommendation import choice_of
 

@@ -31,11 +31,13 @@ from benchmarks.bend_worlds import (
     random_world,
 )
 from sidestep.studies.learning.earlier import Lesson, parts_of_pooled, pooled
+from sidestep.studies.learning.effects import Effects
 from sidestep.studies.learning.expectations import variants_of
 from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.knowledge import UNKNOWN, Part
-from sidestep.studies.learning.learner import Effects, Learner, Observation, told_of
+from sidestep.studies.learning.learner import Learner, told_of
 from sidestep.studies.learning.next_question import Asked, Inquiry, next_question
+from sidestep.studies.learning.observations import Observation
 from sidestep.studies.learning.prior import Grid, Prior, prior_of
 from sidestep.studies.learning.recommendation import choice_of
 

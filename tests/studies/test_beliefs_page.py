@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sidestep.studies.learning import learner, observations, readings, recommendation
+from sidestep.studies.learning import belief, learner, observations, readings, recommendation
 from sidestep.studies.learning.bases import CURVES, LENGTH
 from sidestep.studies.learning.features import JOINT as PRODUCTS
 from sidestep.studies.learning.prior import (
@@ -87,7 +87,7 @@ def test_the_page_has_the_sizes_of_the_model_and_of_the_rule():
     assert (LENGTH, CURVES, PRODUCTS) == (0.5, 9, 60)
     assert "ℓ = 0.5, as 9 functions" in text
     assert "the 60 largest products" in text
-    assert pytest.approx(1 / 10_000) == learner.DROPPED
+    assert pytest.approx(1 / 10_000) == belief.DROPPED
     assert "less than 1/10,000 together" in text
     assert (recommendation.CERTAINTY, recommendation.KEY, recommendation.PLAUSIBLE) == (
         0.95,

@@ -8,13 +8,13 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sidestep import Factor
-from sidestep.studies.learning import learner as module
+from sidestep.studies.learning import belief as module
 from sidestep.studies.learning import posterior as posterior_module
 from sidestep.studies.learning.bends import bends_of
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.knowledge import Knowledge, Part, nothing_known
-from sidestep.studies.learning.learner import Learner, Observation, told_of
-from sidestep.studies.learning.observations import Sums
+from sidestep.studies.learning.learner import Learner, told_of
+from sidestep.studies.learning.observations import Observation, Sums
 from sidestep.studies.learning.places import Places
 from sidestep.studies.learning.prior import prior_of
 from sidestep.studies.learning.recommendation import choice_of

@@ -7,9 +7,10 @@ import pytest
 from scipy.special import logsumexp
 
 from sidestep import Factor
-from sidestep.studies.learning import learner as module
+from sidestep.studies.learning import effects as module
 from sidestep.studies.learning.features import Features, Points
-from sidestep.studies.learning.learner import Learner, Observation, told_of
+from sidestep.studies.learning.learner import Learner, told_of
+from sidestep.studies.learning.observations import Observation
 from sidestep.studies.learning.prior import BLOCK, LEVEL, S0, Grid, Prior
 
 FACTORS = (

@@ -8,8 +8,9 @@ import pytest
 
 from sidestep import Factor
 from sidestep.studies.learning.features import Features
-from sidestep.studies.learning.learner import Learner, Observation, told_of
+from sidestep.studies.learning.learner import Learner, told_of
 from sidestep.studies.learning.next_question import Inquiry, drawn_question, next_question
+from sidestep.studies.learning.observations import Observation
 from sidestep.studies.learning.prior import Grid, prior_of
 
 FACTORS = (Factor("dose", 0, 4, step=1), Factor("heat", 0, 4, step=1))

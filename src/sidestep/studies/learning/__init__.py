@@ -7,13 +7,15 @@ prior.py         every number of the prior, with the sizes and shapes that are a
 knowledge.py     what is known before the first result, as weights of features; parts of the prior
 expectations.py  changes over the whole range of a factor as such knowledge
 earlier.py       the population that earlier studies and the next one are drawn from
-lesson_record.py      what they taught, as the record of the next study keeps it
-prior_parts.py       the parts of a study's prior, and what became of them
+lesson_record.py  what they taught, as the record of the next study keeps it
+prior_parts.py   the parts of a study's prior, and what became of them
 observations.py  what was measured, and its sums per setting; no numpy
 rows.py          these sums as arrays
 readings.py      which results are grossly wrong, or below a limit of detection
 posterior.py     one outcome: Gaussians given size, shape, noise and drift, and their likelihood
-learner.py       all outcomes: the averaged belief; effects, chances, what one more result would change
+effects.py       effects of settings as mixtures: means, chances, quantiles, covariances
+belief.py        all outcomes: the components that matter, averaged by what the results say
+learner.py       takes results, and knows the belief after them
 recommendation.py  the rule: within all limits with the stated certainty, or stay
 next_question.py   which result to ask for next
 aliasing.py      which changes of the factors nobody can see, in their units

@@ -26,10 +26,11 @@ from sidestep.studies.book import Book
 from sidestep.studies.cards.tradeoff_card import SHOWN
 from sidestep.studies.factors import Setting
 from sidestep.studies.learning.aliasing import aliases
+from sidestep.studies.learning.belief import Belief
 from sidestep.studies.learning.bends import bends_of
+from sidestep.studies.learning.effects import Effects, Limits
 from sidestep.studies.learning.evidence import Evidence
 from sidestep.studies.learning.intervals import ends_of, in_units
-from sidestep.studies.learning.learner import Belief, Effects, Limits
 from sidestep.studies.learning.next_question import (
     Inquiry,
     drawn_effects,

@@ -6,8 +6,9 @@ import numpy as np
 
 from sidestep.core.arrays import FloatArray
 from sidestep.studies.factors import Factor
+from sidestep.studies.learning.belief import Belief
+from sidestep.studies.learning.effects import Effects
 from sidestep.studies.learning.features import Features, Points
-from sidestep.studies.learning.learner import Belief, Effects
 
 SEEN = 0.975  # chance of its direction from which a bend counts as seen
 FEWEST = 3  # results of an outcome that can show a bend

@@ -25,8 +25,8 @@ from sidestep.core.arrays import FloatArray, IntArray
 from sidestep.errors import InputError
 from sidestep.studies.book import Book
 from sidestep.studies.learning.assessment import leader_of, narrowings, widths
+from sidestep.studies.learning.effects import Effects
 from sidestep.studies.learning.intervals import in_units
-from sidestep.studies.learning.learner import Effects
 from sidestep.studies.learning.next_question import Asked, Inquiry, drawn_question, next_question
 from sidestep.studies.learning.recommendation import CERTAINTY, Choice, choice_of
 from sidestep.studies.learning.study_learner import Menu, StudyLearner

@@ -14,7 +14,7 @@ import numpy as np
 from sidestep.core.arrays import FloatArray
 from sidestep.studies.advice import Effect
 from sidestep.studies.cards.card import verdict_of
-from sidestep.studies.learning.learner import Effects, Limits
+from sidestep.studies.learning.effects import Effects, Limits
 from sidestep.studies.outcomes import Outcome
 
 

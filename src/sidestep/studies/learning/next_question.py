@@ -21,7 +21,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from sidestep.core.arrays import FloatArray, IntArray
-from sidestep.studies.learning.learner import Belief, Effects, Limits
+from sidestep.studies.learning.belief import Belief
+from sidestep.studies.learning.effects import Effects, Limits
 from sidestep.studies.learning.rows import BoolArray
 
 CONTENDERS = 5

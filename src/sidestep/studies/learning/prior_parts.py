@@ -7,11 +7,11 @@ import numpy as np
 from sidestep.core.arrays import FloatArray
 from sidestep.studies.advice import Trust
 from sidestep.studies.expected_changes import Ends, scaled_changes, told_of_changes
+from sidestep.studies.learning.belief import Belief
 from sidestep.studies.learning.bends import contrasts
 from sidestep.studies.learning.expectations import Expected, variants_of
 from sidestep.studies.learning.features import Features
 from sidestep.studies.learning.knowledge import EARLIER, UNKNOWN, Part
-from sidestep.studies.learning.learner import Belief
 from sidestep.studies.learning.lesson_record import parts_of_frozen
 from sidestep.studies.learning.prior import Prior
 from sidestep.studies.plan import Plan

@@ -15,8 +15,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from sidestep.core.arrays import FloatArray, IntArray
+from sidestep.studies.learning.belief import Belief
+from sidestep.studies.learning.effects import MINOR, Effects, Limits, Reach
 from sidestep.studies.learning.knowledge import STRANGER
-from sidestep.studies.learning.learner import MINOR, Belief, Effects, Limits, Reach
 from sidestep.studies.learning.posterior import Cell, log_sum
 from sidestep.studies.learning.rows import BoolArray
 

@@ -10,10 +10,12 @@ from sidestep.core.arrays import IntArray
 from sidestep.errors import InputError
 from sidestep.studies.book import Book
 from sidestep.studies.factors import Setting, Value
+from sidestep.studies.learning.belief import Belief
+from sidestep.studies.learning.effects import Effects
 from sidestep.studies.learning.evidence import Evidence, Limits, limits_of, never_of, reach_of
 from sidestep.studies.learning.features import Features, Points
 from sidestep.studies.learning.formula_features import FormulaFeatures
-from sidestep.studies.learning.learner import Belief, Effects, Learner, told_of
+from sidestep.studies.learning.learner import Learner, told_of
 from sidestep.studies.learning.next_question import Inquiry
 from sidestep.studies.learning.posterior import Told
 from sidestep.studies.learning.prior import prior_of
