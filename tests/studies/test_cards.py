@@ -264,6 +264,7 @@ def test_numbers_have_a_point_no_grouping_and_a_real_minus():
     assert signed(0.0, 1) == "0.0"
     assert signed(0.23, 2) == "+0.23"
     assert percent(0.004) == "<1%"
+    assert [percent(share) for share in (0.994, 0.9951, 1.0)] == ["99%", ">99%", "100%"]
     assert percent(0.24) == "24%"
     assert limit_text(Outcome("x", range=(0, 1), tolerance=(None, 0.3))) == "at most +0.30"
     assert limit_text(Outcome("x", range=(0, 1), tolerance=(-0.5, 0.3))) == "−0.50 to +0.30"

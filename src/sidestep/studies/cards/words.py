@@ -172,8 +172,10 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent; below one percent it says so."""
-    return "<1%" if share < 0.01 else f"{100 * share:.0f}%"
+    """A share in percent; below one percent, and where it only rounds to all, it says so."""
+    if share < 0.01:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{100 * share:.0f}%"
 
 
 def named(plan: "Plan", setting: Mapping[str, Value]) -> str:
